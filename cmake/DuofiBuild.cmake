@@ -1,0 +1,56 @@
+# Compiler settings and the three helpers that declare every target of the project.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "build type" FORCE)
+endif()
+
+# One interface target carries what every target of ours needs.
+add_library(duofi_flags INTERFACE)
+target_include_directories(duofi_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_compile_options(duofi_flags INTERFACE
+  -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffunction-sections -fdata-sections
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+if(DUOFI_WERROR)
+  target_compile_options(duofi_flags INTERFACE -Werror)
+endif()
+if(DUOFI_SANITIZE)
+  target_compile_options(duofi_flags INTERFACE -fsanitize=${DUOFI_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(duofi_flags INTERFACE -fsanitize=${DUOFI_SANITIZE})
+endif()
+
+# duofi_library(<name> SOURCES ... [LINK ...]): one folder, one static library, links only what it may.
+function(duofi_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC duofi_flags ${ARG_LINK})
+endfunction()
+
+# duofi_program(<name> SOURCES ... [LINK ...])
+function(duofi_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE duofi_flags ${ARG_LINK})
+endfunction()
+
+# duofi_test(<name> SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
+function(duofi_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE duofi_flags ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

@@ -1,0 +1,44 @@
+/* ncclNetPlugin_v12 of NCCL and RCCL: 22 slots, 176 bytes (net contract 2.2-2.4). Plain C99. */
+#ifndef DUOFI_ABI_NET_V12_H
+#define DUOFI_ABI_NET_V12_H
+
+#include "common/abi/shared_structs.h"
+
+typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v12_t;
+typedef ncclNetCommConfig_v10_t ncclNetCommConfig_v12_t;
+typedef ncclNetCommAttr_v11_t ncclNetCommAttr_v12_t;
+typedef ncclNetAttr_v11_t ncclNetAttr_v12_t;
+
+typedef struct {
+    const char* name;
+    ncclResult_t (*init)(void** ctx, uint64_t commId, ncclNetCommConfig_v12_t* config,
+                         ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction);
+    ncclResult_t (*devices)(int* ndev);
+    ncclResult_t (*getProperties)(int dev, ncclNetProperties_v12_t* props);
+    ncclResult_t (*listen)(void* ctx, int dev, void* handle, void** listenComm);
+    ncclResult_t (*connect)(void* ctx, int dev, void* handle, void** sendComm,
+                            ncclNetDeviceHandle_v12_t** sendDevComm);
+    ncclResult_t (*accept)(void* listenComm, void** recvComm,
+                           ncclNetDeviceHandle_v12_t** recvDevComm);
+    ncclResult_t (*regMr)(void* comm, void* data, size_t size, int type, void** mhandle);
+    ncclResult_t (*regMrDmaBuf)(void* comm, void* data, size_t size, int type, uint64_t offset,
+                                int fd, void** mhandle);
+    ncclResult_t (*deregMr)(void* comm, void* mhandle);
+    ncclResult_t (*isend)(void* sendComm, void* data, size_t size, int tag, void* mhandle,
+                          void* phandle, void** request);
+    ncclResult_t (*irecv)(void* recvComm, int n, void** data, size_t* sizes, int* tags,
+                          void** mhandles, void** phandles, void** request);
+    ncclResult_t (*iflush)(void* recvComm, int n, void** data, int* sizes, void** mhandles,
+                           void** request);
+    ncclResult_t (*test)(void* request, int* done, int* sizes);
+    ncclResult_t (*closeSend)(void* sendComm);
+    ncclResult_t (*closeRecv)(void* recvComm);
+    ncclResult_t (*closeListen)(void* listenComm);
+    ncclResult_t (*getDeviceMr)(void* comm, void* mhandle, void** dptrMhandle); /* may be NULL */
+    ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);        /* may be NULL */
+    ncclResult_t (*makeVDevice)(int* dev, ncclNetVDeviceProps_v12_t* props);    /* may be NULL */
+    ncclResult_t (*finalize)(void* ctx);
+    ncclResult_t (*setNetAttr)(void* ctx, ncclNetAttr_v12_t* netAttr); /* may be NULL */
+} ncclNet_v12_t;
+
+#endif

@@ -1,0 +1,59 @@
+// Fabric and domain of one device, with the facts that registration and endpoints need.
+// Shared by the endpoints and registrations on it; closes with the last of them. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "common/ofi/device_list.hpp"
+#include "common/ofi/fid.hpp"
+#include "common/ofi/memory_region.hpp"
+#include "common/ofi/registration_cache.hpp"
+#include "common/util/error.hpp"
+#include "common/util/settings.hpp"
+
+namespace duofi::ofi {
+
+class Domain : public std::enable_shared_from_this<Domain> {
+  public:
+    /// Opens fabric and domain of `device`. Both arguments must outlive the domain.
+    /// Errors: the provider's, logged with device and provider.
+    [[nodiscard]] static Result<std::shared_ptr<Domain>> open(const DeviceInfo& device,
+                                                              const Settings& settings);
+    ~Domain();
+
+    [[nodiscard]] const DeviceInfo& device() const noexcept { return device_; }
+    [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
+    [[nodiscard]] fi_info* info() const noexcept { return device_.info.get(); }
+    [[nodiscard]] fid_fabric* fabric() const noexcept { return fabric_.get(); }
+    [[nodiscard]] fid_domain* fid() const noexcept { return domain_.get(); }
+
+    /// Buffers of sends and receives need a descriptor (FI_MR_LOCAL).
+    [[nodiscard]] bool needs_local_registration() const noexcept { return (mr_mode_ & FI_MR_LOCAL) != 0; }
+    /// Regions are bound to an endpoint (FI_MR_ENDPOINT, S15).
+    [[nodiscard]] bool endpoint_bound_registration() const noexcept {
+        return (mr_mode_ & FI_MR_ENDPOINT) != 0;
+    }
+
+    /// Registers caller memory for local sends and receives; `size` > 0 bytes, cpu memory.
+    /// Errors: the provider's or no_memory, logged; no trace is left.
+    [[nodiscard]] Result<Registration> register_memory(void* data, std::size_t size, fid_ep* endpoint);
+    /// Undoes one register_memory; the value is empty afterwards.
+    static void deregister(Registration& registration) noexcept;
+
+    [[nodiscard]] std::size_t registrations() const { return cache_->regions(); }
+
+  private:
+    Domain(const DeviceInfo& device, const Settings& settings);
+
+    const DeviceInfo& device_;
+    const Settings& settings_;
+    std::uint64_t mr_mode_ = 0;
+    FabricPtr fabric_;
+    DomainPtr domain_;
+    std::optional<RegistrationCache> cache_;
+};
+
+}  // namespace duofi::ofi

@@ -1,0 +1,216 @@
+#include "common/ofi/endpoint.hpp"
+
+#include <algorithm>
+
+#include "common/ofi/errors.hpp"
+#include "common/ofi/service_thread.hpp"
+#include "common/ofi/signal_guard.hpp"
+#include "common/util/log.hpp"
+#include "common/util/messages/ofi.hpp"
+
+namespace duofi::ofi {
+
+namespace {
+
+// Room for handshakes and for announcements even when eager sends are off.
+constexpr std::size_t kMinPayload = 1024;
+
+std::size_t packet_bytes(const Settings& settings) {
+    const auto eager = static_cast<std::size_t>(std::max(settings.eager_max_size, 0));
+    return message_bytes(std::max(eager, kMinPayload));
+}
+
+}  // namespace
+
+Endpoint::Endpoint(std::shared_ptr<Domain> domain)
+    : domain_(std::move(domain)),
+      packet_bytes_(packet_bytes(domain_->settings())),
+      rx_pool_(*domain_, *this, packet_bytes_),
+      tx_pool_(*domain_, *this, packet_bytes_),
+      self_(read_host_identity()),
+      tick_time_(now_ns()) {}
+
+Result<std::shared_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Domain> domain) {
+    std::shared_ptr<Endpoint> self(new Endpoint(std::move(domain)));
+    const SignalGuard signals;
+    DUOFI_TRY(self->open_objects());
+    DUOFI_TRY(self->fill_receive_queue());
+    service_add(*self);
+    self->served_ = true;
+    return self;
+}
+
+Status Endpoint::open_objects() {
+    fi_info* info = domain_->info();
+    const char* call = "fi_av_open";
+    fi_av_attr av_attributes{};
+    av_attributes.type = info->domain_attr->av_type;
+    int code = open_into(av_, [&](fid_av** av) {
+        return fi_av_open(domain_->fid(), &av_attributes, av, nullptr);
+    });
+    if (code == 0) {
+        call = "fi_cq_open";
+        fi_cq_attr cq_attributes{};
+        cq_attributes.format = FI_CQ_FORMAT_TAGGED;
+        cq_attributes.size = domain_->settings().cq_size;
+        code = open_into(cq_, [&](fid_cq** cq) {
+            return fi_cq_open(domain_->fid(), &cq_attributes, cq, nullptr);
+        });
+    }
+    if (code == 0) {
+        call = "fi_endpoint";
+        code = open_into(ep_, [&](fid_ep** ep) { return fi_endpoint(domain_->fid(), info, ep, nullptr); });
+    }
+    if (code == 0) code = fi_ep_bind(ep_.get(), &av_->fid, 0);
+    if (code == 0) code = fi_ep_bind(ep_.get(), &cq_->fid, FI_TRANSMIT | FI_RECV);
+    if (code == 0) {
+        call = "fi_enable";
+        code = fi_enable(ep_.get());
+    }
+    std::size_t length = EndpointName::kMaxBytes;
+    if (code == 0) {
+        call = "fi_getname";
+        code = fi_getname(&ep_->fid, name_.bytes.data(), &length);
+        name_.length = static_cast<std::uint8_t>(length);
+    }
+    if (code == 0) return {};
+    log::warn(log::net, messages::kOpenFailed, call, domain_->device().name, domain_->device().provider,
+              code, error_text(code));
+    return tl::unexpected(error_from(code, call));
+}
+
+Status Endpoint::fill_receive_queue() {
+    const std::size_t limit = std::max<std::size_t>(domain_->info()->rx_attr->size / 2, 1);
+    const auto wanted = static_cast<std::size_t>(std::max(domain_->settings().eager_min_posted, 8));
+    receive_target_ = static_cast<std::uint32_t>(std::min(limit, wanted));
+    for (std::uint32_t i = 0; i < receive_target_; ++i) {
+        RxPacket* packet = rx_pool_.acquire();
+        if (packet == nullptr) return fail(Errc::no_memory, "receive packets", FI_ENOMEM);
+        packet->op.complete = &Endpoint::rx_complete;
+        post_receive(packet);
+    }
+    return {};
+}
+
+Endpoint::~Endpoint() {
+    if (served_) service_remove(*this);
+    drain_for_close();
+    closing_ = true;
+    ep_.reset();  // before the buffers it may still write to
+    cq_.reset();
+    av_.reset();
+}
+
+// The peers get what we still owe them and say so; peers that are gone, or stopped, are not waited for.
+void Endpoint::drain_for_close() noexcept {
+    if (!ep_) return;
+    for (auto& peer : peers_)
+        if (!peer->gone() && !(peer->name == name_)) send_own_name(*peer, MessageKind::goodbye);
+    const Deadline deadline(kDrainLimit);
+    const auto pending = [&](const std::unique_ptr<Peer>& peer) {
+        if (peer->lost) return false;
+        if (peer->departed || peer->name == name_) return !peer->idle() || peer->in_flight != 0;
+        if (peer->process_visible && process_gone(peer->identity, self_)) return false;
+        return !peer->answered_goodbye;
+    };
+    std::size_t left = 0;
+    do {
+        poll();
+        left = static_cast<std::size_t>(std::count_if(peers_.begin(), peers_.end(), pending));
+    } while (left != 0 && !deadline.passed());
+    if (left != 0) log::info(log::net, messages::kEndpointClosedDirty, left, domain_->device().name);
+}
+
+void Endpoint::poll() noexcept {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    wants_poll_.store(false, std::memory_order_relaxed);
+    const auto batch = std::clamp<std::size_t>(domain_->settings().cq_read_count, 1, kMaxBatch);
+    for (int round = 0; round < kMaxRounds; ++round)
+        if (drain_completions(batch) < batch) break;
+    finished_orphans_.clear();
+    while (unposted_ != nullptr) {
+        RxPacket* packet = unposted_;
+        unposted_ = packet->next;
+        packet->next = nullptr;
+        post_receive(packet);
+        if (unposted_ == packet) break;  // still refused
+    }
+    for (std::size_t i = 0; i < active_.size();) {
+        Peer& peer = *active_[i];
+        serve(peer);
+        if (peer.idle()) {
+            peer.active = false;
+            active_[i] = active_.back();
+            active_.pop_back();
+        } else {
+            ++i;
+        }
+    }
+}
+
+std::size_t Endpoint::drain_completions(std::size_t batch) noexcept {
+    fi_cq_tagged_entry entries[kMaxBatch];
+    const ssize_t got = fi_cq_read(cq_.get(), entries, batch);
+    if (got > 0) {
+        for (ssize_t i = 0; i < got; ++i) {
+            auto* op = static_cast<Operation*>(entries[i].op_context);
+            if (op == nullptr) continue;
+            op->complete(*op, Completion{entries[i].flags, entries[i].len, entries[i].tag, entries[i].data});
+        }
+        return static_cast<std::size_t>(got);
+    }
+    if (got == -FI_EAVAIL) {
+        drain_error();
+        return batch;  // look again
+    }
+    return 0;
+}
+
+void Endpoint::drain_error() noexcept {
+    fi_cq_err_entry entry{};
+    if (fi_cq_readerr(cq_.get(), &entry, 0) < 1) return;
+    auto* op = static_cast<Operation*>(entry.op_context);
+    if (op == nullptr) return;
+    const int error = entry.err < 0 ? -entry.err : entry.err;  // P5: shm reports the wrong sign
+    op->complete(*op, Completion{entry.flags, entry.len, entry.tag, entry.data, error, entry.prov_errno});
+}
+
+void Endpoint::disown(PortOwner& orphan) noexcept {
+    const auto it = std::find_if(orphans_.begin(), orphans_.end(),
+                                 [&](const auto& owned) { return owned.get() == &orphan; });
+    if (it == orphans_.end()) return;
+    finished_orphans_.push_back(std::move(*it));
+    orphans_.erase(it);
+}
+
+Posted Endpoint::post_tagged_send(Peer& peer, const void* data, std::size_t size, void* descriptor,
+                                  std::uint64_t tag, Operation& operation) noexcept {
+    if (peer.gone()) return Posted::lost;
+    if (peer.data_in_flight >= kMaxInFlight) return Posted::again;
+    const ssize_t code =
+        fi_tsend(ep_.get(), data, size, descriptor, peer.address, tag, &operation.context);
+    if (code == 0) {
+        peer.blocked_since = 0;
+        ++peer.data_in_flight;
+        return Posted::yes;
+    }
+    if (code == -FI_EAGAIN) {
+        if (peer.blocked_since == 0) peer.blocked_since = now_ns();
+        return Posted::again;
+    }
+    lose_peer(peer, error_text(code));
+    return Posted::lost;
+}
+
+Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
+                                     std::uint64_t tag, Operation& operation) noexcept {
+    if (peer.gone()) return Posted::lost;
+    const ssize_t code =
+        fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation.context);
+    if (code == 0) return Posted::yes;
+    if (code == -FI_EAGAIN) return Posted::again;
+    lose_peer(peer, error_text(code));
+    return Posted::lost;
+}
+
+}  // namespace duofi::ofi

@@ -1,0 +1,169 @@
+// One libfabric endpoint with its queue and address vector: the message channel to its peers, large tagged
+// transfers, and progress. Everything except open(), lock() and the marked calls needs the lock held.
+#pragma once
+
+#include <rdma/fi_tagged.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/ofi/domain.hpp"
+#include "common/ofi/message.hpp"
+#include "common/ofi/packet.hpp"
+#include "common/ofi/peer.hpp"
+#include "common/ofi/port_table.hpp"
+#include "common/util/error.hpp"
+#include "common/util/mutex.hpp"
+
+namespace duofi::ofi {
+
+/// What became of a post on the data path.
+enum class Posted : std::uint8_t { yes, again, lost };
+
+class Endpoint {
+  public:
+    /// Opens, enables and fills the receive queue. `domain` stays open as long as the endpoint.
+    /// Errors: the provider's, logged. Any thread.
+    [[nodiscard]] static Result<std::shared_ptr<Endpoint>> open(std::shared_ptr<Domain> domain);
+    /// Sends what is still queued (at most kDrainLimit), then closes. Never waits for a lost peer.
+    ~Endpoint();
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+
+    // --- any thread, no lock needed ---
+    [[nodiscard]] Mutex& mutex() noexcept { return mutex_; }
+    [[nodiscard]] Domain& domain() noexcept { return *domain_; }
+    [[nodiscard]] const EndpointName& name() const noexcept { return name_; }
+    [[nodiscard]] fid_ep* fid() const noexcept { return ep_.get(); }
+    [[nodiscard]] std::uint64_t poll_count() const noexcept {
+        return polls_.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] const HostIdentity& identity() const noexcept { return self_; }
+    /// Something was staged behind a packet in flight: a caller that has no other reason to poll should.
+    [[nodiscard]] bool wants_poll() const noexcept {
+        return wants_poll_.load(std::memory_order_relaxed);
+    }
+    /// Time of the last service tick; coarse, for ages of requests.
+    [[nodiscard]] Nanoseconds tick_time() const noexcept {
+        return tick_time_.load(std::memory_order_relaxed);
+    }
+    /// Largest payload of one message, bytes.
+    [[nodiscard]] std::size_t max_message_payload() const noexcept {
+        return packet_bytes_ - sizeof(MessageHeader);
+    }
+
+    // --- under the lock ---
+    [[nodiscard]] PortTable& ports() noexcept { return ports_; }
+
+    /// Drains completions (bounded), serves waiting peers. At most once per call of the host.
+    void poll() noexcept;
+
+    /// Finds or inserts the peer with this name; give it back with release_peer. nullptr: provider refused.
+    [[nodiscard]] Peer* acquire_peer(const EndpointName& name);
+    void release_peer(Peer* peer) noexcept;
+    void add_user(Peer& peer, PeerUser& user) { peer.users.push_back(&user); }
+    void remove_user(Peer& peer, PeerUser& user) noexcept;
+    /// Tells who runs the peer (handshake), so that its death can be seen on this node.
+    void identify(Peer& peer, const HostIdentity& identity) noexcept;
+    /// Text of a peer's address, for log lines.
+    [[nodiscard]] std::string peer_text(const Peer& peer) const;
+
+    /// Room for one message of `payload` bytes to `peer`; write the payload at the result, then commit().
+    /// nullptr: bound of queued packets reached (only if `bounded`), no memory, or the peer is lost.
+    [[nodiscard]] std::byte* reserve(Peer& peer, const MessageHeader& header, bool bounded) noexcept;
+    /// Sends at once if nothing is in flight to the peer, else with the next poll.
+    void commit(Peer& peer) noexcept;
+    /// reserve + copy + commit for small unbounded control messages.
+    bool send_message(Peer& peer, const MessageHeader& header, std::span<const std::byte> payload) noexcept;
+    /// Asks for flushable.flush() before the next packet to `peer` leaves, at the latest at the next poll.
+    void mark_dirty(Peer& peer, Flushable& flushable) noexcept;
+    void forget_dirty(Peer& peer, Flushable& flushable) noexcept;
+
+    /// Large transfers. `lost` fails the peer. The operation completes later exactly once after `yes`.
+    [[nodiscard]] Posted post_tagged_send(Peer& peer, const void* data, std::size_t size, void* descriptor,
+                                          std::uint64_t tag, Operation& operation) noexcept;
+    [[nodiscard]] Posted post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
+                                             std::uint64_t tag, Operation& operation) noexcept;
+    void cancel(Operation& operation) noexcept { fi_cancel(&ep_->fid, &operation.context); }
+
+    /// Gives back a packet that on_message retained.
+    void release_packet(RxPacket* packet) noexcept;
+    static void retain_packet(RxPacket* packet) noexcept { ++packet->references; }
+
+    /// Keeps an object that must see completions after its comm is gone; ends with disown or the endpoint.
+    void adopt(std::unique_ptr<PortOwner> orphan) { orphans_.push_back(std::move(orphan)); }
+    /// Destroys it at the next poll.
+    void disown(PortOwner& orphan) noexcept;
+
+    /// Declares the peer dead: logs once, drops what is queued for it, tells its users.
+    void lose_peer(Peer& peer, const char* evidence) noexcept;
+
+    // --- service thread ---
+    /// Is there work that moves only if somebody polls? Lock held.
+    [[nodiscard]] bool owes_progress() const noexcept;
+    /// Life of peers, stalls, probes. Lock held.
+    void tick(Nanoseconds now) noexcept;
+
+    static constexpr Nanoseconds kDrainLimit = 400 * kMillisecond;
+    static constexpr std::uint32_t kMaxQueuedPackets = 32;
+    static constexpr std::uint32_t kMaxInFlight = 32;
+
+  private:
+    static constexpr std::size_t kMaxBatch = 64;  ///< completions per fi_cq_read
+    static constexpr int kMaxRounds = 16;         ///< reads per poll: bounds the time under the lock
+    explicit Endpoint(std::shared_ptr<Domain> domain);
+    [[nodiscard]] Status open_objects();
+    [[nodiscard]] Status fill_receive_queue();
+    [[nodiscard]] std::size_t drain_completions(std::size_t batch) noexcept;
+    void drain_error() noexcept;
+    void post_receive(RxPacket* packet) noexcept;
+    void on_packet(RxPacket* packet, std::size_t length) noexcept;
+    void on_endpoint_message(const Message& message) noexcept;
+    void answer_unknown_port(const Message& message) noexcept;
+    void activate(Peer& peer) noexcept;
+    void serve(Peer& peer) noexcept;
+    void flush_dirty(Peer& peer) noexcept;
+    void enqueue_staged(Peer& peer) noexcept;
+    void post_queued(Peer& peer) noexcept;
+    void drop_queued(Peer& peer) noexcept;
+    void drain_for_close() noexcept;
+    [[nodiscard]] Peer* find_peer(const EndpointName& name) const noexcept;
+    void remove_peer(Peer& peer) noexcept;
+    bool send_own_name(Peer& peer, MessageKind kind) noexcept;
+    void watch_process(Peer& peer, Nanoseconds now) noexcept;
+    void watch_silence(Peer& peer, Nanoseconds now) noexcept;
+    static void rx_complete(Operation& op, const Completion& completion) noexcept;
+    static void tx_complete(Operation& op, const Completion& completion) noexcept;
+
+    std::shared_ptr<Domain> domain_;
+    Mutex mutex_;
+    std::size_t packet_bytes_;
+    AddressVectorPtr av_;
+    CompletionQueuePtr cq_;
+    EndpointPtr ep_;
+    EndpointName name_;
+    PacketPool<RxPacket> rx_pool_;
+    PacketPool<TxPacket> tx_pool_;
+    PortTable ports_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    HostIdentity self_;
+    std::vector<std::unique_ptr<PortOwner>> orphans_;
+    std::vector<std::unique_ptr<PortOwner>> finished_orphans_;
+    std::vector<Peer*> active_;
+    RxPacket* unposted_ = nullptr;  ///< receive packets the provider did not accept yet
+    std::uint32_t posted_ = 0;          ///< receive packets in the provider's hands
+    std::uint32_t receive_target_ = 0;
+    bool closing_ = false;
+    bool served_ = false;  ///< known to the service thread
+    std::atomic<std::uint64_t> polls_{0};
+    std::atomic<bool> wants_poll_{false};
+    std::atomic<Nanoseconds> tick_time_;
+};
+
+}  // namespace duofi::ofi

@@ -1,0 +1,57 @@
+// Messages between endpoints. A packet (one send, one posted buffer) carries one or more of them, each
+// padded to 8 bytes. Little-endian on the wire, which is also the order of every CPU we run on.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace duofi::ofi {
+
+static_assert(std::endian::native == std::endian::little, "wire structs are little-endian");
+
+enum class MessageKind : std::uint16_t {
+    probe = 1,        ///< are you there? answered by the endpoint itself; payload EndpointName of the asker
+    probe_reply = 2,  ///< payload EndpointName of the answerer
+    goodbye = 6,      ///< this endpoint closes and has sent all it had; payload like a probe's
+    goodbye_reply = 7,///< everything up to the goodbye has arrived
+    hello = 3,        ///< connect request to a listen port; payload handshake.hpp
+    welcome = 4,      ///< its answer
+    refuse = 5,       ///< its refusal; word = RefuseReason
+    net_eager = 16,   ///< payload of a send; word = tag, value = index in the tag's order
+    net_announce = 17,///< receives that are ready for large sends; payload Announcement[]
+    net_want = 18,    ///< sender asks for an announcement; word = tag, value = index
+    net_credit = 19,  ///< value = eager messages consumed so far
+    net_close = 20,   ///< the other end of the connection is closed; value = eager messages it sent
+};
+
+struct MessageHeader {
+    std::uint16_t kind = 0;
+    std::uint16_t flags = 0;
+    std::uint32_t length = 0;  ///< payload bytes, without padding
+    std::uint32_t port = 0;    ///< receiver's port number; 0 = the endpoint
+    std::uint32_t word = 0;
+    std::uint64_t value = 0;
+};
+static_assert(sizeof(MessageHeader) == 24);
+
+[[nodiscard]] constexpr std::size_t padded(std::size_t bytes) noexcept {
+    return (bytes + 7) & ~std::size_t{7};
+}
+
+/// Bytes a message of `payload` bytes takes in a packet.
+[[nodiscard]] constexpr std::size_t message_bytes(std::size_t payload) noexcept {
+    return sizeof(MessageHeader) + padded(payload);
+}
+
+struct RxPacket;
+
+/// A received message. `payload` points into `packet`, valid during the call unless retained.
+struct Message {
+    MessageHeader header;
+    std::span<const std::byte> payload;
+    RxPacket* packet = nullptr;
+};
+
+}  // namespace duofi::ofi

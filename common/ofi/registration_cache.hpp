@@ -1,0 +1,46 @@
+// Explicit, reference-counted registrations of one domain. No malloc hooks: a range is forgotten when its
+// last handle is released. Any thread; one mutex, never held by the data path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "common/ofi/key_allocator.hpp"
+#include "common/ofi/memory_region.hpp"
+#include "common/util/error.hpp"
+
+namespace duofi::ofi {
+
+class RegistrationCache {
+  public:
+    /// `share` = later registrations inside a registered range reuse it (off: OFI_NCCL_MR_CACHE_DISABLE).
+    RegistrationCache(fid_domain* domain, std::uint64_t mr_mode, std::size_t key_bytes, bool own_keys,
+                      bool share);
+
+    /// Registers [address, address+length) for `access` (FI_SEND | FI_RECV ...). `endpoint` is the one the
+    /// region is bound to where FI_MR_ENDPOINT was granted, else ignored. Errors: no_memory, or the
+    /// provider's (logged); nothing is left behind by a failure.
+    [[nodiscard]] Result<MemoryRegion*> acquire(void* address, std::size_t length, std::uint64_t access,
+                                                fid_ep* endpoint);
+    void release(MemoryRegion* region) noexcept;
+
+    [[nodiscard]] std::size_t regions() const;
+
+  private:
+    [[nodiscard]] MemoryRegion* find_covering(std::uintptr_t address, std::size_t length);
+    [[nodiscard]] Status open_region(MemoryRegion& region, std::uint64_t access, fid_ep* endpoint);
+
+    fid_domain* domain_;
+    std::uint64_t mr_mode_;
+    bool own_keys_;
+    bool share_;
+    mutable std::mutex mutex_;
+    KeyAllocator keys_;
+    std::multimap<std::uintptr_t, std::unique_ptr<MemoryRegion>> regions_;
+    std::size_t longest_ = 0;  ///< longest region ever, bounds the search for a covering one
+};
+
+}  // namespace duofi::ofi

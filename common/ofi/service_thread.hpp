@@ -1,0 +1,19 @@
+// One thread per process that moves what the caller does not poll: set-up, leftovers, peers' life. It polls
+// only endpoints that nobody polled since it last looked, and sleeps when nothing is owed. It runs from the
+// first open endpoint to the last close. Any thread may call; never with an endpoint's lock held.
+#pragma once
+
+namespace duofi::ofi {
+
+class Endpoint;
+
+/// Starts serving the endpoint.
+void service_add(Endpoint& endpoint);
+/// Stops serving it; on return the thread does not touch it any more. Joins the thread after the last one.
+void service_remove(Endpoint& endpoint) noexcept;
+/// Something is owed now: do not sleep until the next tick.
+void service_wake() noexcept;
+/// For unloading with endpoints left open by the caller: joins the thread, whatever is registered.
+void service_abandon() noexcept;
+
+}  // namespace duofi::ofi

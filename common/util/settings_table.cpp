@@ -1,0 +1,202 @@
+// The rows. Sources: net contract 7 (OFI_NCCL_*), architecture 4.12 (DUOFI_*).
+#include "common/util/settings_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "common/util/parse.hpp"
+
+namespace duofi {
+namespace {
+
+using S = Settings;
+using Row = SettingDescriptor;
+
+constexpr double kKiB = 1024;
+constexpr double kMiB = 1024 * kKiB;
+constexpr double kTiB = kMiB * kMiB;
+constexpr double kMostBuffers = 65536;
+constexpr double kMonth = 31.0 * 24 * 3600;
+
+constexpr std::array<std::string_view, 2> kProtocols{"SENDRECV", "RDMA"};
+constexpr std::array<std::string_view, 3> kProgressModels{"AUTO", "MANUAL", "UNSPEC"};
+constexpr std::array<std::string_view, 2> kPlatforms{"AWS", "Default"};
+
+constexpr Row without_effect(std::string_view name, SettingUse use, std::string_view help,
+                             std::string_view replacement = {}) {
+    return {.name = name, .help = help, .use = use, .replacement = replacement};
+}
+
+constexpr auto kRows = std::to_array<Row>({
+    {.name = "OFI_NCCL_PROTOCOL", .binding = &S::protocol,
+     .help = "transport protocol; unset: the best that the provider can do",
+     .form = SettingForm::choice, .choices = kProtocols, .unset_text = "automatic"},
+    {.name = "OFI_NCCL_USE_IPV6_TCP", .binding = &S::use_ipv6_tcp,
+     .help = "also use IPv6 addresses of providers that run over IP"},
+    {.name = "OFI_NCCL_EXCLUDE_TCP_IF", .binding = &S::exclude_tcp_if,
+     .help = "interfaces to leave out for providers that run over IP",
+     .form = SettingForm::interfaces, .unset_text = "loopback, container, bridge and VPN interfaces"},
+    {.name = "OFI_NCCL_GDR_FLUSH_DISABLE", .binding = &S::gdr_flush_disable,
+     .help = "skip the flush after receives into device memory"},
+    {.name = "OFI_NCCL_NIC_DUP_CONNS", .binding = &S::nic_dup_conns,
+     .help = "make this many devices of each NIC; 0: one; refused with GPUDirect RDMA", .high = 128},
+    {.name = "OFI_NCCL_MR_KEY_SIZE", .binding = &S::mr_key_size,
+     .help = "bytes of the memory keys to ask the provider for", .low = 1, .high = 8},
+    {.name = "OFI_NCCL_MR_CACHE_DISABLE", .binding = &S::mr_cache_disable,
+     .help = "register memory anew on each call"},
+    {.name = "OFI_NCCL_CQ_READ_COUNT", .binding = &S::cq_read_count,
+     .help = "completions taken from a queue at once", .low = 1, .high = 4096},
+    {.name = "OFI_NCCL_CQ_SIZE", .binding = &S::cq_size, .help = "entries of a completion queue",
+     .low = 1, .high = 16 * kMiB},
+    {.name = "OFI_NCCL_NET_LATENCY", .binding = &S::net_latency_us,
+     .help = "latency reported to the caller, microseconds; 0: value of the platform", .high = 1e6},
+    {.name = "OFI_NCCL_EAGER_MAX_SIZE", .binding = &S::eager_max_size,
+     .help = "largest message, bytes, that is sent before the receiver asked; -1: none", .low = -1,
+     .high = 16 * kMiB},
+    {.name = "OFI_NCCL_MIN_STRIPE_SIZE", .binding = &S::min_stripe_size,
+     .help = "smallest part, bytes, into which a message is split over rails", .low = 1, .high = kTiB},
+    {.name = "OFI_NCCL_SCHED_MAX_SMALL_RR_SIZE", .binding = &S::small_message_size,
+     .help = "messages below this size, bytes, take one rail in turn", .high = kTiB},
+    {.name = "OFI_NCCL_FORCE_NUM_RAILS", .binding = &S::force_num_rails,
+     .help = "rails per device; 0: as found", .high = 4},
+    {.name = "OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS", .binding = &S::eager_min_posted,
+     .help = "eager receive buffers are refilled below this number", .low = 1, .high = kMostBuffers},
+    {.name = "OFI_NCCL_RDMA_MAX_POSTED_EAGER_BUFFERS", .binding = &S::eager_max_posted,
+     .help = "eager receive buffers are refilled up to this number", .low = 1, .high = kMostBuffers},
+    {.name = "OFI_NCCL_RDMA_MIN_POSTED_CONTROL_BUFFERS", .binding = &S::control_min_posted,
+     .help = "control receive buffers are refilled below this number", .low = 1,
+     .high = kMostBuffers},
+    {.name = "OFI_NCCL_RDMA_MAX_POSTED_CONTROL_BUFFERS", .binding = &S::control_max_posted,
+     .help = "control receive buffers are refilled up to this number", .low = 1,
+     .high = kMostBuffers},
+    {.name = "OFI_NCCL_RR_CTRL_MSG", .binding = &S::control_round_robin,
+     .help = "spread control messages over the rails"},
+    {.name = "OFI_NCCL_USE_LOW_LATENCY_TC", .binding = &S::low_latency_class,
+     .help = "ask for the low-latency traffic class for control messages"},
+    {.name = "OFI_NCCL_EARLY_COMPLETION", .binding = &S::early_completion,
+     .help = "complete optional receives without the data's notification", .unset_text = "auto"},
+    {.name = "OFI_NCCL_CM_NUM_RX_BUFFERS", .binding = &S::cm_rx_buffers,
+     .help = "receive buffers for connection messages", .low = 1, .high = kMostBuffers},
+    {.name = "OFI_NCCL_PROGRESS_MODEL", .binding = &S::progress_model,
+     .help = "progress model to ask the provider for", .form = SettingForm::choice,
+     .choices = kProgressModels, .unset_text = "UNSPEC"},
+    {.name = "OFI_NCCL_DOMAIN_PER_THREAD", .binding = &S::domain_per_thread,
+     .help = "a domain for each calling thread; -1: value of the platform", .unset_text = "platform"},
+    {.name = "OFI_NCCL_DISABLE_NATIVE_RDMA_CHECK", .binding = &S::disable_native_rdma_check,
+     .help = "accept emulated writes"},
+    {.name = "OFI_NCCL_DISABLE_GDR_REQUIRED_CHECK", .binding = &S::disable_gdr_required_check,
+     .help = "accept platforms that should offer GPUDirect RDMA and do not"},
+    {.name = "OFI_NCCL_DISABLE_DMABUF", .binding = &S::disable_dmabuf, .help = "never offer DMA-BUF"},
+    {.name = "OFI_NCCL_ABORT_ON_ERROR", .binding = &S::abort_on_error,
+     .help = "end the process at the first call that fails"},
+    {.name = "OFI_NCCL_PLATFORM", .binding = &S::platform,
+     .help = "platform to assume instead of the detected one", .form = SettingForm::choice,
+     .choices = kPlatforms, .unset_text = "detected"},
+    {.name = "OFI_NCCL_FORCE_PRODUCT_NAME", .binding = &S::force_product_name,
+     .help = "product name to use instead of the machine's", .unset_text = "the machine's"},
+
+    {.name = "DUOFI_OFI_PROVIDER", .binding = &S::ofi_provider, .help = "libfabric provider to use",
+     .form = SettingForm::provider, .unset_text = "by order of preference"},
+    {.name = "DUOFI_STRICT", .binding = &S::strict,
+     .help = "fail instead of falling back: bad values of DUOFI_ variables fail init"},
+    {.name = "DUOFI_STALL_SECONDS", .binding = &S::stall_seconds,
+     .help = "age at which a pending operation is reported, once; 0: never",
+     .form = SettingForm::duration, .high = kMonth},
+    {.name = "DUOFI_PEER_TIMEOUT", .binding = &S::peer_timeout_s,
+     .help = "silence after which a peer on another node counts as dead; 0: never",
+     .form = SettingForm::duration, .high = kMonth},
+    {.name = "DUOFI_CONNECT_TIMEOUT", .binding = &S::connect_timeout_s,
+     .help = "longest time for a connection to come up", .form = SettingForm::duration, .low = 0.001,
+     .high = kMonth},
+    {.name = "DUOFI_NET_TCP_RAILS", .binding = &S::tcp_rails,
+     .help = "connections per peer on providers that run over TCP", .low = 1, .high = 4},
+
+    {.name = "FI_PROVIDER", .binding = &S::fi_provider, .help = "libfabric's own provider filter"},
+    {.name = "NCCL_NET", .binding = &S::nccl_net,
+     .help = "network the caller must use; names that mean this package make failures warnings"},
+    {.name = "NCCL_NET_PLUGIN", .binding = &S::nccl_net_plugin,
+     .help = "plugins the caller tries; naming this one makes failures warnings"},
+    {.name = "NCCL_DEBUG", .binding = &S::nccl_debug,
+     .help = "level of the caller's log; more detailed lines are not prepared"},
+    {.name = "NCCL_PROTO", .binding = &S::nccl_proto_set,
+     .help = "if present it is left alone, otherwise set to simple without GPUDirect RDMA",
+     .form = SettingForm::presence},
+    {.name = "NCCL_TOPO_FILE", .binding = &S::nccl_topo_file_set,
+     .help = "if present it is left alone, otherwise set when NICs form groups",
+     .form = SettingForm::presence},
+
+    without_effect("OFI_NCCL_DISABLE_CLOSE_MESSAGE", SettingUse::ignored,
+                   "closing never needs the peer here"),
+    without_effect("OFI_NCCL_ENDPOINT_PER_COMM", SettingUse::ignored,
+                   "endpoints are shared according to their cost"),
+    without_effect("OFI_NCCL_ERRORCHECK_MUTEX", SettingUse::ignored, "a debugging aid"),
+    without_effect("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", SettingUse::removed, "split in two",
+                   "OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS or "
+                   "OFI_NCCL_RDMA_MIN_POSTED_CONTROL_BUFFERS"),
+    without_effect("OFI_NCCL_RDMA_MAX_POSTED_BOUNCE_BUFFERS", SettingUse::removed, "split in two",
+                   "OFI_NCCL_RDMA_MAX_POSTED_EAGER_BUFFERS or "
+                   "OFI_NCCL_RDMA_MAX_POSTED_CONTROL_BUFFERS"),
+    without_effect("OFI_NCCL_CUDA_FLUSH_ENABLE", SettingUse::unsupported, "flush by the GPU library"),
+    without_effect("OFI_NCCL_SKIP_NICS_WITHOUT_ACCEL_AT_SAME_PCI_LEVEL", SettingUse::unsupported,
+                   "choice of NICs by PCI level"),
+    without_effect("OFI_NCCL_NVTX_TRACE_DIMENSION", SettingUse::unsupported, "tracing"),
+    without_effect("OFI_NCCL_GIN_CQ_PROCESS_MAX_ITER", SettingUse::unsupported, "GPU-initiated"),
+    without_effect("OFI_NCCL_GDAKI_EFA_HW_COUNTER", SettingUse::unsupported, "GPU-initiated"),
+    without_effect("OFI_NCCL_TUNER_TYPE", SettingUse::unsupported, "tuner"),
+    without_effect("OFI_NCCL_TUNER_NUM_CHANNELS", SettingUse::unsupported, "tuner"),
+    without_effect("OFI_NCCL_TUNER_NET_LATENCY", SettingUse::unsupported, "tuner"),
+    without_effect("OFI_NCCL_TUNER_NET_COMP_OVERHEAD", SettingUse::unsupported, "tuner"),
+    without_effect("DUOFI_RMA", SettingUse::reserved, "RMA plugin"),
+    without_effect("DUOFI_RMA_ENGINE", SettingUse::reserved, "RMA plugin"),
+    without_effect("DUOFI_RMA_COMPLETION", SettingUse::reserved, "RMA plugin"),
+    without_effect("DUOFI_LOCAL", SettingUse::reserved, "path between processes of one node"),
+    without_effect("DUOFI_P2P_RUNTIME", SettingUse::reserved, "P2P"),
+    without_effect("DUOFI_P2P_PODS", SettingUse::reserved, "P2P"),
+    without_effect("DUOFI_P2P_SELF", SettingUse::reserved, "P2P"),
+    without_effect("DUOFI_P2P_SIM", SettingUse::reserved, "P2P"),
+    without_effect("DUOFI_P2P_COMPAT", SettingUse::reserved, "P2P"),
+    without_effect("DUOFI_CUDA_LIBRARY", SettingUse::reserved, "device memory"),
+    without_effect("DUOFI_HIP_LIBRARY", SettingUse::reserved, "device memory"),
+    without_effect("DUOFI_SECURITY_JOB_KEY", SettingUse::reserved, "authentication of peers"),
+});
+
+constexpr std::string_view kCommonSlip = "NCCL_OFI_";
+
+}  // namespace
+
+std::span<const SettingDescriptor> setting_table() noexcept { return kRows; }
+
+SettingOwner setting_owner(const SettingDescriptor& descriptor) noexcept {
+    if (descriptor.name.starts_with("OFI_NCCL_")) return SettingOwner::ofi_nccl;
+    return descriptor.name.starts_with("DUOFI_") ? SettingOwner::duofi : SettingOwner::foreign;
+}
+
+const SettingDescriptor* find_setting(std::string_view name) noexcept {
+    const auto found = std::find_if(kRows.begin(), kRows.end(),
+                                    [&](const Row& row) { return row.name == name; });
+    return found == kRows.end() ? nullptr : &*found;
+}
+
+bool has_our_prefix(std::string_view name) noexcept {
+    return name.starts_with("OFI_NCCL_") || name.starts_with("DUOFI_") ||
+           name.starts_with(kCommonSlip);
+}
+
+std::string_view nearest_setting(std::string_view name) {
+    constexpr std::size_t kLongestName = 128;
+    if (name.size() > kLongestName) return {};
+    std::string wanted(name);
+    if (wanted.starts_with(kCommonSlip)) wanted.replace(0, kCommonSlip.size(), "OFI_NCCL_");
+    std::string_view nearest;
+    std::size_t least = std::max<std::size_t>(3, wanted.size() / 3) + 1;
+    for (const Row& row : kRows) {
+        if (setting_owner(row) == SettingOwner::foreign || row.use == SettingUse::removed) continue;
+        const std::size_t distance = edit_distance(wanted, row.name);
+        if (distance >= least) continue;
+        least = distance;
+        nearest = row.name;
+    }
+    return nearest;
+}
+
+}  // namespace duofi

@@ -1,0 +1,110 @@
+#include "net_plugin/comm_registry.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "common/util/clock.hpp"
+#include "common/util/log.hpp"
+#include "common/util/messages/net.hpp"
+
+namespace duofi::net {
+
+namespace {
+
+constexpr Nanoseconds kAbandonedAlone = kSecond;
+constexpr Nanoseconds kAbandoned = 120 * kSecond;
+
+std::mutex g_mutex;
+std::vector<CommHandle*>* g_attempts = nullptr;  // guarded; freed when empty
+std::atomic<std::size_t> g_comms{0};
+std::atomic<std::uint64_t> g_generation{0};
+
+void forget_attempt(CommHandle& handle) noexcept {
+    const std::scoped_lock lock(g_mutex);
+    if (g_attempts == nullptr) return;
+    g_attempts->erase(std::remove(g_attempts->begin(), g_attempts->end(), &handle), g_attempts->end());
+    if (!g_attempts->empty()) return;
+    delete g_attempts;
+    g_attempts = nullptr;
+}
+
+}  // namespace
+
+CommHandle* open_comm(CommKind kind, Comm& comm) {
+    CommHandle* handle = caller_memory().comm_handles.acquire();
+    handle->comm = &comm;
+    handle->generation = ++g_generation;
+    handle->last_call = now_ns();
+    handle->kind = kind;
+    ++g_comms;
+    if (kind == CommKind::connecting) {
+        const std::scoped_lock lock(g_mutex);
+        if (g_attempts == nullptr) g_attempts = new std::vector<CommHandle*>;
+        g_attempts->push_back(handle);
+    }
+    return handle;
+}
+
+Comm* find_comm(void* pointer, CommKind kind, const char* operation) noexcept {
+    auto* handle = static_cast<CommHandle*>(pointer);
+    if (handle != nullptr && handle->magic == CommHandle::kMagic && handle->kind == kind) [[likely]]
+        return handle->comm;
+    log::warn(log::net, messages::kBadComm, operation);
+    return nullptr;
+}
+
+DataComm* find_data_comm(void* pointer, const char* operation) noexcept {
+    auto* handle = static_cast<CommHandle*>(pointer);
+    if (handle != nullptr && handle->magic == CommHandle::kMagic &&
+        (handle->kind == CommKind::send || handle->kind == CommKind::recv))
+        return static_cast<DataComm*>(handle->comm);
+    log::warn(log::net, messages::kBadComm, operation);
+    return nullptr;
+}
+
+void end_comm(CommHandle& handle) {
+    if (handle.kind == CommKind::connecting) forget_attempt(handle);
+    Comm* comm = handle.comm;
+    handle.kind = CommKind::none;
+    handle.comm = nullptr;
+    caller_memory().comm_handles.release(&handle);
+    Endpoint& endpoint = comm->endpoint();
+    comm->close();
+    endpoint.release();
+    --g_comms;
+}
+
+void drop_attempt(CommHandle& handle) noexcept {
+    forget_attempt(handle);
+    handle.kind = CommKind::none;
+    handle.comm = nullptr;
+    caller_memory().comm_handles.release(&handle);
+    --g_comms;
+}
+
+CommHandle* find_attempt(const ConnectState& state) noexcept {
+    const std::scoped_lock lock(g_mutex);
+    if (g_attempts == nullptr) return nullptr;
+    const auto it = std::find(g_attempts->begin(), g_attempts->end(), state.attempt);
+    if (it == g_attempts->end() || (*it)->generation != state.generation) return nullptr;
+    return *it;
+}
+
+void sweep_attempts() {
+    std::vector<CommHandle*> abandoned;
+    {
+        const std::scoped_lock lock(g_mutex);
+        if (g_attempts == nullptr) return;
+        const Nanoseconds now = now_ns();
+        const bool alone = g_comms == g_attempts->size();
+        for (CommHandle* handle : *g_attempts)
+            if (now - handle->last_call > (alone ? kAbandonedAlone : kAbandoned)) abandoned.push_back(handle);
+    }
+    for (CommHandle* handle : abandoned) end_comm(*handle);
+}
+
+std::size_t comm_count() noexcept { return g_comms; }
+
+}  // namespace duofi::net

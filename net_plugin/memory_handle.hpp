@@ -1,0 +1,29 @@
+// The mhandle of regMr and the check that every operation makes with it. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/ofi/domain.hpp"
+#include "common/util/error.hpp"
+
+namespace duofi::net {
+
+struct MemoryHandle {
+    static constexpr std::uint64_t kLive = 0x64756f66696d7231;  // "duofimr1"
+    std::uint64_t magic = 0;
+    ofi::Registration registration;
+};
+
+/// Registers `size` > 0 bytes on the domain. Errors: those of Domain::register_memory.
+[[nodiscard]] Result<void*> make_memory_handle(ofi::Domain& domain, void* data, std::size_t size,
+                                               fid_ep* endpoint);
+/// Errors: invalid_argument for a handle that is not (or no longer) registered, logged.
+[[nodiscard]] Status drop_memory_handle(void* handle);
+
+/// Is [data, data+size) inside the registration, and is that of this domain? `descriptor` is set for the
+/// post. NULL handles pass where the provider needs none. false: logged with `operation`.
+[[nodiscard]] bool check_memory(ofi::Domain& domain, void* handle, const void* data, std::size_t size,
+                                const char* operation, void*& descriptor) noexcept;
+
+}  // namespace duofi::net

@@ -1,0 +1,150 @@
+#include "net_plugin/plugin.hpp"
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "common/abi/boundary.hpp"
+#include "common/abi/host_log.hpp"
+#include "common/ofi/discovery.hpp"
+#include "common/ofi/service_thread.hpp"
+#include "common/util/fork_mark.hpp"
+#include "common/util/log.hpp"
+#include "common/util/mutex.hpp"
+#include "net_plugin/caller_memory.hpp"
+#include "net_plugin/entry.hpp"
+#include "net_plugin/init_sequence.hpp"
+#include "net_plugin/sendrecv/device.hpp"
+#include "net_plugin/sendrecv/wire.hpp"
+
+namespace duofi::net {
+
+namespace {
+
+/// Everything that init makes. Plain data and closed devices: no libfabric object is open in it.
+struct State : Plugin {
+    InitContext context;
+    ofi::DeviceList list;
+    std::deque<SendrecvDevice> devices;
+    ForkMark fork_mark;
+
+    int device_count() const noexcept override { return static_cast<int>(devices.size()); }
+    Device* get_device(int index) noexcept override {
+        if (index < 0 || index >= device_count()) return nullptr;
+        return &devices[static_cast<std::size_t>(index)];
+    }
+};
+
+Mutex* init_mutex() {
+    static Mutex mutex;  // trivially left behind at exit, gone with the library
+    return &mutex;
+}
+std::atomic<State*> g_state{nullptr};
+
+class Steps : public InitSteps {
+  public:
+    Result<Settings> load_settings() override { return duofi::load_settings(); }
+    std::uint32_t fi_version() override { return ::fi_version(); }
+    std::string libfabric_file() override { return file_of(reinterpret_cast<const void*>(&::fi_getinfo)); }
+    std::string dmi_product_name() override { return read_product_name(); }
+    std::string_view efa_provider_name() override { return ofi::efa_name(); }
+
+    Result<DiscoverySummary> discover(const InitContext& context) override {
+        state_ = std::make_unique<State>();
+        state_->context.effective = context.effective;
+        DUOFI_ASSIGN(state_->list,
+                     ofi::discover(context.effective, ofi::tagged_requirements(context.effective)));
+        DiscoverySummary summary;
+        summary.provider = state_->list.provider;
+        for (const auto& device : state_->list.devices) summary.device_names.push_back(device.name);
+        return summary;
+    }
+
+    Status create_plugin(const InitContext& context) override {
+        PropertyPolicy policy;
+        policy.protocol = context.protocol.kind;
+        policy.latency_us = context.platform.latency_us;
+        policy.speed_override_mbps = context.platform.speed_override_mbps;
+        policy.domain_per_thread = context.platform.domain_per_thread;
+        policy.max_tag = ofi::PortTable::kMaxPorts;
+        for (const auto& device : state_->list.devices)
+            state_->devices.emplace_back(device, state_->context.effective,
+                                         make_properties(facts_of(device), policy),
+                                         context.platform.domain_per_thread);
+        return {};
+    }
+
+    Result<SelfTestReport> self_test() override {
+        Device* device = state_->get_device(0);
+        if (device == nullptr) return fail(Errc::no_data, "self-test", 61);
+        DUOFI_ASSIGN(Endpoint * endpoint, device->get_endpoint());
+        const DeviceProperties& properties = device->properties();
+        SelfTestReport report;
+        report.reg_is_global = properties.reg_is_global;
+        report.dmabuf_supported = properties.dmabuf_supported;
+        report.gdr = properties.hmem_supported ? memory::GdrState::supported : memory::GdrState::unsupported;
+        endpoint->release();
+        return report;
+    }
+
+    void discard() noexcept override { state_.reset(); }
+    [[nodiscard]] std::unique_ptr<State> take() { return std::move(state_); }
+
+  private:
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace
+
+ncclResult_t init(ncclDebugLogger_t logger, int table_version) {
+    const std::scoped_lock lock(*init_mutex());
+    abi::adopt_host_logger(logger);
+    if (g_state.load(std::memory_order_relaxed) != nullptr) return ncclSuccess;
+    Steps steps;
+    InitContext context;
+    context.table_version = table_version;
+    const Status status = run_init(steps, context);
+    if (!status) return abi::result_of(status.error());
+    abi::set_abort_on_error(context.settings.abort_on_error);
+    std::unique_ptr<State> state = steps.take();
+    set_handle_provider(provider_mark(state->list.provider));
+    set_plugin(state.get());
+    g_state.store(state.release(), std::memory_order_release);
+    return ncclSuccess;
+}
+
+std::string_view provider_name() noexcept {
+    const State* state = g_state.load(std::memory_order_acquire);
+    return state != nullptr ? std::string_view(state->list.provider) : std::string_view();
+}
+
+bool in_forked_child() noexcept {
+    const State* state = g_state.load(std::memory_order_relaxed);
+    return state != nullptr && state->fork_mark.in_child();
+}
+
+namespace {
+
+// Runs at dlclose and at exit. Touches no libfabric object. With comms open it frees nothing: at exit other threads
+// may still be in a call, and a caller that unloads under its own comms has lost them anyway; but the service
+// thread must not run in code that goes away.
+[[gnu::destructor]] void unload() {
+    State* state = g_state.load(std::memory_order_acquire);
+    if (state == nullptr || state->fork_mark.in_child()) return;
+    if (open_comms() != 0) {
+        ofi::service_abandon();
+        return;
+    }
+    if (!init_mutex()->try_lock()) return;
+    set_plugin(nullptr);
+    g_state.store(nullptr, std::memory_order_release);
+    delete state;
+    drop_caller_memory();
+    abi::release_host_logger();
+    init_mutex()->unlock();
+}
+
+}  // namespace
+
+}  // namespace duofi::net

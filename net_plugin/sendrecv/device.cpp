@@ -1,0 +1,57 @@
+#include "net_plugin/sendrecv/device.hpp"
+
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace duofi::net {
+
+namespace {
+
+std::uint64_t thread_key() noexcept { return std::hash<std::thread::id>{}(std::this_thread::get_id()); }
+
+}  // namespace
+
+Result<std::shared_ptr<ofi::Domain>> SendrecvDevice::get_domain(std::uint64_t key) {
+    std::weak_ptr<ofi::Domain>& known = domains_[domain_per_thread_ ? key : 0];
+    if (auto domain = known.lock()) return domain;
+    DUOFI_ASSIGN(auto domain, ofi::Domain::open(info_, settings_));
+    known = domain;
+    return domain;
+}
+
+Result<Endpoint*> SendrecvDevice::get_endpoint() {
+    const bool shared = info_.endpoint_cost == ofi::EndpointCost::expensive && !domain_per_thread_;
+    const std::uint64_t key = shared ? 0 : thread_key();
+    const std::scoped_lock lock(mutex_);
+    auto it = endpoints_.find(key);
+    if (it == endpoints_.end()) {
+        DUOFI_ASSIGN(auto domain, get_domain(key));
+        DUOFI_ASSIGN(auto opened, ofi::Endpoint::open(std::move(domain)));
+        it = endpoints_.emplace(key, std::make_unique<SendrecvEndpoint>(*this, key, std::move(opened))).first;
+    }
+    ++it->second->references_;
+    return it->second.get();
+}
+
+void SendrecvDevice::add_reference(SendrecvEndpoint& endpoint) {
+    const std::scoped_lock lock(mutex_);
+    ++endpoint.references_;
+}
+
+// Closing an endpoint can take a while and joins the service thread, so it happens outside the lock.
+void SendrecvDevice::release(SendrecvEndpoint& endpoint) {
+    std::unique_ptr<SendrecvEndpoint> last;
+    const std::scoped_lock lock(mutex_);
+    if (--endpoint.references_ != 0) return;
+    const auto it = endpoints_.find(endpoint.key_);
+    last = std::move(it->second);
+    endpoints_.erase(it);
+}
+
+std::size_t SendrecvDevice::open_endpoints() {
+    const std::scoped_lock lock(mutex_);
+    return endpoints_.size();
+}
+
+}  // namespace duofi::net

@@ -1,0 +1,45 @@
+// One device under the tagged protocol: hands out endpoints, one per calling thread, or one for all where the
+// provider's endpoints are expensive (architecture 4.4). Any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "common/ofi/device_list.hpp"
+#include "common/util/mutex.hpp"
+#include "common/util/settings.hpp"
+#include "net_plugin/properties.hpp"
+#include "net_plugin/protocol.hpp"
+#include "net_plugin/sendrecv/endpoint.hpp"
+
+namespace duofi::net {
+
+class SendrecvDevice : public Device {
+  public:
+    /// `info` and `settings` outlive the device.
+    SendrecvDevice(const ofi::DeviceInfo& info, const Settings& settings, const DeviceProperties& properties,
+                   bool domain_per_thread)
+        : info_(info), settings_(settings), properties_(properties), domain_per_thread_(domain_per_thread) {}
+
+    Result<Endpoint*> get_endpoint() override;
+    [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
+
+    void add_reference(SendrecvEndpoint& endpoint);
+    void release(SendrecvEndpoint& endpoint);
+    [[nodiscard]] std::size_t open_endpoints();
+    [[nodiscard]] const ofi::DeviceInfo& info() const noexcept { return info_; }
+
+  private:
+    [[nodiscard]] Result<std::shared_ptr<ofi::Domain>> get_domain(std::uint64_t key);
+
+    const ofi::DeviceInfo& info_;
+    const Settings& settings_;
+    DeviceProperties properties_;
+    bool domain_per_thread_;
+    Mutex mutex_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<SendrecvEndpoint>> endpoints_;
+    std::unordered_map<std::uint64_t, std::weak_ptr<ofi::Domain>> domains_;
+};
+
+}  // namespace duofi::net

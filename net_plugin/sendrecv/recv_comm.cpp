@@ -1,0 +1,215 @@
+// irecv and the eager messages it matches. Announcements and large receives: recv_large.cpp; answering a connect
+// request and closing: recv_connection.cpp.
+#include "net_plugin/sendrecv/recv_comm.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "common/util/log.hpp"
+#include "common/util/messages/net.hpp"
+#include "common/util/messages/ofi.hpp"
+#include "net_plugin/caller_memory.hpp"
+
+namespace duofi::net {
+
+SendrecvRecvComm::SendrecvRecvComm(SendrecvEndpoint& endpoint)
+    : RecvComm(endpoint),
+      endpoint_(endpoint),
+      ofi_(endpoint.ofi()),
+      requests_(caller_memory().recv_requests, kMaxRecvRequests) {
+    unexpected_.reserve(kEagerCredits);
+}
+
+Result<void*> SendrecvRecvComm::register_memory(void* data, std::size_t size) {
+    return make_memory_handle(ofi_.domain(), data, size, ofi_.fid());
+}
+
+Result<Request*> SendrecvRecvComm::irecv(const RecvBuffer* buffers, int count) {
+    void* descriptors[Request::kMaxSizes] = {};
+    for (int i = 0; i < count; ++i)
+        if (!check_memory(ofi_.domain(), buffers[i].memory, buffers[i].data, buffers[i].size, "irecv",
+                          descriptors[i]))
+            return fail(Errc::invalid_argument, "irecv");
+    const std::scoped_lock lock(ofi_.mutex());
+    if (failure() != ncclSuccess) return fail(Errc::remote, "irecv");
+    std::uint32_t unused = 0;
+    for (int i = 0; i < count; ++i) {
+        if (tags_.peek(buffers[i].tag, unused)) continue;
+        log::warn(log::net, messages::kTooManyTags, "irecv", TagOrder::kMaxTags);
+        return fail(Errc::invalid_usage, "irecv");
+    }
+    RecvRequest* request = requests_.acquire(*this, ofi_.tick_time());
+    if (request == nullptr) {
+        ofi_.poll();
+        return nullptr;
+    }
+    request->comm = this;
+    request->size_count = count;
+    request->missing = count;
+    request->at_provider = 0;
+    for (int i = 0; i < count; ++i) {
+        request->sizes[i] = 0;
+        prepare(request->entries[i], *request, buffers[i], descriptors[i]);
+    }
+    settle(*request);
+    if (stage_ == Stage::closed_by_peer && eager_received_ >= sent_by_peer_) fail_unmatched();
+    return request;
+}
+
+void SendrecvRecvComm::prepare(RecvEntry& entry, RecvRequest& request, const RecvBuffer& buffer,
+                               void* descriptor) {
+    entry.request = &request;
+    entry.data = buffer.data;
+    entry.size = buffer.size;
+    entry.descriptor = descriptor;
+    entry.tag = buffer.tag;
+    entry.op.posted = false;
+    entry.state = RecvEntry::State::waiting;
+    (void)tags_.peek(buffer.tag, entry.index);
+    tags_.advance(buffer.tag);
+    if (take_unexpected(entry)) return;
+    link(entry);
+    const bool asked = !wants_.empty() && wanted(entry.tag, entry.index);
+    if (asked || (announce_ && entry.size > eager_limit_)) to_announce(entry);
+}
+
+bool SendrecvRecvComm::take_unexpected(RecvEntry& entry) noexcept {
+    for (auto it = unexpected_.begin(); it != unexpected_.end(); ++it) {
+        if (it->tag != entry.tag || it->index != entry.index) continue;
+        fill(entry, it->data, it->size);
+        ofi_.release_packet(it->packet);
+        unexpected_.erase(it);
+        return true;
+    }
+    return false;
+}
+
+// An eager message has met its receive: cut to the posted size (P5), give the credit back.
+void SendrecvRecvComm::fill(RecvEntry& entry, const std::byte* data, std::size_t size) noexcept {
+    const std::size_t bytes = std::min(size, entry.size);
+    if (bytes != 0) std::memcpy(entry.data, data, bytes);
+    entry.request->sizes[&entry - entry.request->entries.data()] = static_cast<int>(bytes);
+    entry.state = RecvEntry::State::idle;
+    --entry.request->missing;
+    ++eager_consumed_;
+    if (eager_consumed_ - credit_told_ >= kEagerCredits / 2) ofi_.mark_dirty(*peer_, *this);
+    // Small messages into large buffers: announcing each would be for nothing.
+    if (entry.size > eager_limit_) announce_ = false;
+}
+
+void SendrecvRecvComm::settle(RecvRequest& request) noexcept {
+    if (request.missing == 0 && request.at_provider == 0 && request.pending()) request.finish();
+}
+
+RecvEntry* SendrecvRecvComm::find_waiting(int tag, std::uint32_t index) noexcept {
+    for (RecvEntry* entry = first_; entry != nullptr; entry = entry->next)
+        if (entry->tag == tag && entry->index == index) return entry;
+    return nullptr;
+}
+
+void SendrecvRecvComm::on_eager(const ofi::Message& message) noexcept {
+    const int tag = static_cast<int>(message.header.word);
+    const auto index = static_cast<std::uint32_t>(message.header.value);
+    ++eager_received_;
+    if (RecvEntry* entry = find_waiting(tag, index)) {
+        unlink(*entry);
+        if (entry->op.posted) ofi_.cancel(entry->op);  // its receive was announced for nothing
+        fill(*entry, message.payload.data(), message.payload.size());
+        settle(*entry->request);
+    } else if (unexpected_.size() < kEagerCredits) {
+        ofi::Endpoint::retain_packet(message.packet);
+        unexpected_.push_back({tag, index, message.payload.data(),
+                               static_cast<std::uint32_t>(message.payload.size()), message.packet});
+    } else {
+        log::warn(log::net, messages::kProtocolViolation, ofi_.domain().device().name,
+                  ofi_.peer_text(*peer_), "more eager messages than credits");
+        stage_ = Stage::violated;
+    }
+    if (stage_ == Stage::closed_by_peer && eager_received_ >= sent_by_peer_) fail_unmatched();
+}
+
+void SendrecvRecvComm::on_message(const ofi::Message& message) noexcept {
+    ++peer_->heard;
+    peer_->established = true;
+    switch (static_cast<ofi::MessageKind>(message.header.kind)) {
+        case ofi::MessageKind::net_eager: on_eager(message); break;
+        case ofi::MessageKind::net_want:
+            on_want(static_cast<int>(message.header.word), static_cast<std::uint32_t>(message.header.value));
+            break;
+        case ofi::MessageKind::net_close:
+            if (stage_ != Stage::open) break;
+            stage_ = Stage::closed_by_peer;
+            sent_by_peer_ = message.header.value;
+            if (eager_received_ >= sent_by_peer_) fail_unmatched();
+            break;
+        default: break;
+    }
+}
+
+// The sender has closed and everything it sent is here: what is not matched now never will be.
+void SendrecvRecvComm::fail_unmatched() noexcept {
+    RecvEntry* next = nullptr;
+    for (RecvEntry* entry = first_; entry != nullptr; entry = next) {
+        next = entry->next;
+        if (entry->op.posted) {
+            ofi_.cancel(entry->op);  // fails when it comes back, unless its data comes first
+            continue;
+        }
+        unlink(*entry);
+        entry->state = RecvEntry::State::idle;
+        if (entry->request->pending()) entry->request->fail_with(ncclRemoteError);
+    }
+}
+
+Result<Request*> SendrecvRecvComm::iflush(const RecvBuffer*, int) {
+    return nullptr;  // cpu memory is coherent: nothing to flush (net contract 3.6)
+}
+
+void SendrecvRecvComm::on_peer_lost() noexcept {
+    if (stage_ == Stage::open) stage_ = Stage::lost;
+}
+
+bool SendrecvRecvComm::waiting() const noexcept { return first_ != nullptr || at_provider_ != 0; }
+
+void SendrecvRecvComm::on_tick(Nanoseconds now) noexcept {
+    const auto limit = static_cast<Nanoseconds>(ofi_.domain().settings().stall_seconds * kSecond);
+    if (limit <= 0 || !waiting() || stage_ != Stage::open) return;
+    requests_.for_each_pending([&](RecvRequest& request) {
+        if (request.stall_told || now - request.started < limit) return;
+        request.stall_told = true;
+        const RecvEntry& entry = request.entries[0];
+        log::warn(log::net, messages::kStalled, "irecv", ofi_.domain().device().name,
+                  ofi_.peer_text(*peer_), entry.size, entry.tag, (now - request.started) / kSecond);
+    });
+}
+
+void SendrecvRecvComm::progress(Request& request) {
+    if (!request.pending() && !ofi_.wants_poll()) return;
+    const std::scoped_lock lock(ofi_.mutex());
+    ofi_.poll();
+}
+
+void SendrecvRecvComm::retire(Request& request) noexcept {
+    auto& receive = static_cast<RecvRequest&>(request);
+    const std::scoped_lock lock(ofi_.mutex());
+    // An entry that still waits belongs to a request that failed: nothing may be matched with it any more.
+    for (RecvEntry& entry : receive.entries) {
+        if (entry.request != &receive || entry.state == RecvEntry::State::idle) continue;
+        if (entry.op.posted) continue;
+        unlink(entry);
+        entry.state = RecvEntry::State::idle;
+    }
+    if (receive.at_provider == 0)
+        requests_.release(receive);
+    else
+        receive.state.store(RequestState::free);  // large_complete gives it back
+}
+
+ncclResult_t SendrecvRecvComm::failure() const noexcept {
+    const Stage stage = stage_.load(std::memory_order_acquire);
+    if (stage == Stage::lost) return ncclRemoteError;
+    return stage == Stage::violated ? ncclInternalError : ncclSuccess;
+}
+
+}  // namespace duofi::net

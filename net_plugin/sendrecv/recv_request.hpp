@@ -1,0 +1,45 @@
+// One grouped receive of up to 8 buffers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "net_plugin/request.hpp"
+#include "net_plugin/sendrecv/data_operation.hpp"
+
+namespace duofi::net {
+
+struct RecvRequest;
+class SendrecvRecvComm;
+
+/// One buffer of a receive, in its comm's list of waiting entries until a message is its own.
+struct RecvEntry {
+    enum class State : std::uint8_t {
+        idle,
+        waiting,    ///< for an eager message or a demand; nothing at the provider
+        to_post,    ///< the provider had no room for the receive, or it was not tried yet
+        announced,  ///< posted at the provider, the sender knows or is being told
+    };
+    RecvRequest* request = nullptr;
+    RecvEntry* previous = nullptr;
+    RecvEntry* next = nullptr;
+    void* data = nullptr;
+    std::size_t size = 0;
+    void* descriptor = nullptr;
+    int tag = 0;
+    std::uint32_t index = 0;     ///< in the tag's order
+    std::uint32_t sequence = 0;  ///< of the data tag
+    State state = State::idle;
+    DataOperation op;
+};
+
+struct RecvRequest : Request {
+    RecvRequest* next_free = nullptr;
+    SendrecvRecvComm* comm = nullptr;
+    int missing = 0;         ///< entries without their message
+    int at_provider = 0;     ///< operations that the provider still holds; the request is done after them
+    std::array<RecvEntry, kMaxSizes> entries;
+};
+
+}  // namespace duofi::net

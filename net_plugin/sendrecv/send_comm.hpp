@@ -1,0 +1,87 @@
+// The sending end of a connection: eager copies within credits, large sends when the receiver announces them.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "common/ofi/endpoint.hpp"
+#include "common/ofi/handshake.hpp"
+#include "net_plugin/protocol.hpp"
+#include "net_plugin/request_pool.hpp"
+#include "net_plugin/sendrecv/endpoint.hpp"
+#include "net_plugin/sendrecv/send_request.hpp"
+#include "net_plugin/sendrecv/tag_order.hpp"
+#include "net_plugin/sendrecv/wire.hpp"
+
+namespace duofi::net {
+
+class SendrecvSendComm : public SendComm,
+                         private RequestOwner,
+                         private ofi::PortOwner,
+                         private ofi::PeerUser,
+                         private ofi::Flushable {
+  public:
+    explicit SendrecvSendComm(SendrecvEndpoint& endpoint);
+    ~SendrecvSendComm() override;
+
+    /// First step of connect: asks the listen comm. Errors: system or no_memory.
+    [[nodiscard]] Status start_connect(const Handle& handle);
+    /// true = connected. Errors: remote, when refused, lost, or past DUOFI_CONNECT_TIMEOUT; logged.
+    [[nodiscard]] Result<bool> continue_connect();
+
+    Result<void*> register_memory(void* data, std::size_t size) override;
+    Result<Request*> isend(void* data, std::size_t size, int tag, void* memory) override;
+    void close() override;
+
+  private:
+    enum class Stage : std::uint8_t { asking, connected, refused, lost, closed_by_peer };
+
+    // RequestOwner, PortOwner, PeerUser, Flushable
+    void progress(Request& request) override;
+    void retire(Request& request) noexcept override;
+    [[nodiscard]] ncclResult_t failure() const noexcept override;
+    void on_message(const ofi::Message& message) noexcept override;
+    void on_peer_lost() noexcept override;
+    [[nodiscard]] bool waiting() const noexcept override;
+    void on_tick(Nanoseconds now) noexcept override;
+    void flush() noexcept override;
+
+    void on_welcome(const ofi::Message& message) noexcept;
+    void on_announcements(const ofi::Message& message) noexcept;
+    void on_credit(std::uint64_t consumed) noexcept;
+    void on_remote_close() noexcept;
+    [[nodiscard]] bool send_eager(SendRequest& request) noexcept;
+    void start_large(SendRequest& request) noexcept;
+    void announced(SendRequest& request, const Announcement& announcement) noexcept;
+    void ask_for(SendRequest& request, Nanoseconds now) noexcept;
+    [[nodiscard]] bool take_announcement(int tag, std::uint32_t index, Announcement& out) noexcept;
+    [[nodiscard]] ofi::MessageHeader header_for(ofi::MessageKind kind) const noexcept;
+    void cancel_large(Nanoseconds limit) noexcept;
+    static void large_complete(ofi::Operation& op, const ofi::Completion& completion) noexcept;
+
+    SendrecvEndpoint& endpoint_;
+    ofi::Endpoint& ofi_;
+    ofi::Peer* peer_ = nullptr;
+    std::uint32_t port_ = 0;
+    std::uint32_t remote_port_ = 0;
+    ofi::Nonce nonce_{};
+    std::atomic<Stage> stage_{Stage::asking};
+    ofi::RefuseReason refuse_reason_{};
+    Nanoseconds connect_deadline_ = 0;
+
+    std::size_t eager_limit_ = 0;
+    std::uint64_t credits_ = 0;
+    std::uint64_t eager_sent_ = 0;
+    std::uint64_t eager_consumed_ = 0;
+    bool last_was_eager_ = false;  ///< then the receiver may not announce by itself
+    TagOrder tags_;
+    RequestPool<SendRequest> requests_;
+    SendQueue blocked_;      ///< small, no credit
+    SendQueue unannounced_;  ///< large, the receiver is not ready
+    SendQueue ready_;        ///< large, to be posted
+    Nanoseconds next_ask_ = 0;
+    std::uint32_t at_provider_ = 0;
+    std::vector<Announcement> announcements_;  ///< of sends that the caller has not made yet
+};
+
+}  // namespace duofi::net

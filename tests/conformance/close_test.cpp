@@ -1,0 +1,161 @@
+// Closing with operations in flight: net contract 3.7, 9.1 inflight_close, T16, A18.
+#include <memory>
+
+#include "tests/conformance/conformance.hpp"
+#include "tests/support/memory_buffer.hpp"
+
+namespace duofi::test {
+namespace {
+
+constexpr int kTries = 100;
+
+struct Flight {
+    std::vector<std::unique_ptr<MemoryBuffer>> buffers;
+    std::vector<Registration> registrations;
+    int sends = 0;
+    int recvs = 0;
+};
+
+// Posts what the comm takes and tests nothing.
+Flight launch(const Link& link, int count, std::size_t bytes, int send_tag, int recv_tag) {
+    Flight flight;
+    for (int i = 0; i < count; ++i) {
+        flight.buffers.push_back(std::make_unique<MemoryBuffer>(bytes));
+        flight.registrations.emplace_back(link.recv, flight.buffers.back()->data(), bytes);
+        const Part part{flight.buffers.back()->data(), static_cast<int>(bytes), recv_tag,
+                        flight.registrations.back().handle()};
+        for (int k = 0; k < kTries && flight.recvs <= i; ++k) {
+            if (try_recv(link.recv, {&part, 1}) != nullptr) ++flight.recvs;
+        }
+    }
+    for (int i = 0; i < count; ++i) {
+        flight.buffers.push_back(std::make_unique<MemoryBuffer>(bytes));
+        flight.buffers.back()->fill(static_cast<std::uint64_t>(i));
+        flight.registrations.emplace_back(link.send, flight.buffers.back()->data(), bytes);
+        const Part part{flight.buffers.back()->data(), static_cast<int>(bytes), send_tag,
+                        flight.registrations.back().handle()};
+        for (int k = 0; k < kTries && flight.sends <= i; ++k) {
+            if (try_send(link.send, part) != nullptr) ++flight.sends;
+        }
+    }
+    return flight;
+}
+
+Plan usual(std::uint64_t seed) {
+    Plan plan;
+    plan.seed = seed;
+    for (const int bytes : {1, 64, 8192, 8193, 50000, 200000}) plan.add(bytes, bytes);
+    return plan;
+}
+
+// 9.1 inflight_close: many large messages both ways, deregister, close, free, connect again.
+DUOFI_CONFORMANCE(close_with_traffic_in_flight) {
+    log_capture::expect_warn("");
+    Net& net = Net::process();
+    const int rounds = amount(rank, 10);
+    const int count = rank.count == 2 ? 32 : 8;
+    for (int round = 0; round < rounds; ++round) {
+        rank.step("round " + std::to_string(round));
+        Link link = connect_pair(rank, net);
+        Flight flight = launch(link, count, 1 << 20, 1, 1);
+        require(flight.recvs > 0, "no receive was taken");
+        if (round % 2 == 0) rank.barrier();
+        flight.registrations.clear();
+        if (round % 3 == 0) {
+            link.recv.close();
+            link.send.close();
+        } else {
+            link.send.close();
+            link.recv.close();
+        }
+        flight.buffers.clear();
+    }
+    rank.step("afterwards");
+    Link link = connect_pair(rank, net);
+    run_plan(rank, link, usual(3));
+    rank.barrier();
+}
+
+// A18: receives that nothing matches and sends that nobody takes: no byte lands after the close.
+DUOFI_CONFORMANCE(close_with_unmatched_requests) {
+    log_capture::expect_warn("");
+    Net& net = Net::process();
+    for (const std::size_t bytes : {std::size_t{100}, std::size_t{8192}, std::size_t{100000}}) {
+        Link link = connect_pair(rank, net);
+        Flight flight = launch(link, 8, bytes, 5, 6);
+        rank.barrier();
+        flight.registrations.clear();
+        link.send.close();
+        link.recv.close();
+        for (auto& buffer : flight.buffers) buffer->poison();
+        Link other = connect_pair(rank, net);
+        run_plan(rank, other, usual(bytes));
+        for (auto& buffer : flight.buffers) require(buffer->poisoned(), "data landed after the close");
+        rank.barrier();
+    }
+}
+
+// T16: one comm of an endpoint closes with work in flight, the others notice nothing.
+DUOFI_CONFORMANCE(other_comms_survive_a_close) {
+    log_capture::expect_warn("");
+    Net& net = Net::process();
+    Link doomed = connect_pair(rank, net);
+    Link second = connect_pair(rank, net);
+    Link third = connect_pair(rank, net);
+    Flight flight = launch(doomed, 8, 300000, 1, 2);
+    run_plan(rank, second, usual(1));
+    if (rank.index % 2 == 0) {
+        flight.registrations.clear();
+        doomed.send.close();
+        doomed.recv.close();
+    }
+    run_plan(rank, second, usual(2));
+    run_plan(rank, third, usual(3));
+    if (rank.index % 2 == 1) {
+        flight.registrations.clear();
+        doomed.recv.close();
+        doomed.send.close();
+    }
+    flight.buffers.clear();
+    run_plan(rank, third, usual(4));
+    run_plan(rank, second, usual(5));
+    rank.barrier();
+}
+
+// 3.7: sends that were reported done arrive although the sender closed at once.
+DUOFI_CONFORMANCE(finished_sends_survive_the_close) {
+    Net& net = Net::process();
+    for (int round = 0; round < amount(rank, 12); ++round) {
+        Link link = connect_pair(rank, net);
+        constexpr std::size_t kBytes = 2000;
+        constexpr int kCount = 8;
+        MemoryBuffer out(kBytes * kCount);
+        MemoryBuffer in(kBytes * kCount);
+        out.fill(static_cast<std::uint64_t>(round));
+        {
+            Registration mr(link.send, out.data(), out.size());
+            std::vector<void*> sends;
+            for (std::size_t i = 0; i < kCount; ++i) {
+                sends.push_back(post_send(link.send, {out.data() + i * kBytes, kBytes, 0, mr.handle()}));
+            }
+            // Small sends complete without a receiver; should one need it, the receives below follow.
+            rank.barrier();
+            Registration recv_mr(link.recv, in.data(), in.size());
+            std::vector<void*> recvs;
+            for (std::size_t i = 0; i < kCount; ++i) {
+                const Part part{in.data() + i * kBytes, kBytes, 0, recv_mr.handle()};
+                recvs.push_back(post_recv(link.recv, {&part, 1}));
+            }
+            for (void* send : sends) wait(net, send);
+            mr.release();
+            link.send.close();
+            for (void* recv : recvs) require(wait(net, recv)[0] == kBytes, "size");
+        }
+        require(!first_mismatch(in.data(), in.size(), static_cast<std::uint64_t>(round)), "wrong data");
+        link.recv.close();
+    }
+    rank.barrier();
+}
+
+}  // namespace
+}  // namespace duofi::test

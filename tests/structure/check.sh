@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# One structure rule over a source tree: check.sh <rule> [root]. Prints file:line: reason for each breach and
+# exits 1; exits 0 when the tree keeps the rule. The rules are listed in docs/testing.md.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rule=${1:?usage: check.sh <rule> [root]}
+cd "${2:-$here/../..}"
+
+library="common net_plugin rma_plugin p2p"
+
+# files <folders> [find options]: C and C++ sources of those folders that exist, tests/structure left out.
+files() {
+    local present=() folder
+    for folder in $1; do
+        if [ -d "$folder" ]; then present+=("$folder"); fi
+    done
+    shift
+    [ ${#present[@]} -gt 0 ] || return 0
+    find "${present[@]}" -path tests/structure -prune -o -type f \
+        \( -name '*.hpp' -o -name '*.h' -o -name '*.cpp' -o -name '*.c' -o -name '*.in' \) "$@" -print | sort
+}
+
+# scan <program> <folders> [awk options]: runs an awk program over the sources of the folders.
+scan() {
+    local program=$1 folders=$2 list
+    shift 2
+    mapfile -t list < <(files "$folders")
+    [ ${#list[@]} -gt 0 ] || { echo "no source file under: $folders"; return 1; }
+    awk "$@" -f "$here/lex.awk" -f "$here/$program" "${list[@]}"
+}
+
+line_limits() {
+    local path lines limit broken=0
+    while read -r path; do
+        lines=$(wc -l <"$path")
+        case $path in
+            tests/*) limit=500 ;;
+            net_plugin/abi/*.cpp | rma_plugin/abi/*.cpp) limit=180 ;;
+            *.hpp | *.h) limit=300 ;;
+            *) limit=500 ;;
+        esac
+        if [ "$lines" -gt "$limit" ]; then
+            echo "$path:$lines: $lines lines (limit $limit)"
+            broken=1
+        fi
+    done < <(files "$library tools examples tests")
+    return $broken
+}
+
+file_names() {
+    local path stem broken=0
+    while read -r path; do
+        stem=$(basename "$path")
+        stem=${stem%%.*}
+        if [[ $stem =~ (_[0-9]+|_impl|_helpers?|_utils?)$ || $stem =~ ^(utils|helpers|misc|common)$ || $stem =~ _misc$ ]]; then
+            echo "$path:1: the name says nothing about the content"
+            broken=1
+        elif [[ ! $stem =~ ^[a-z0-9_]+$ ]]; then
+            echo "$path:1: file names are snake_case"
+            broken=1
+        fi
+    done < <(files "$library tools examples tests")
+    return $broken
+}
+
+clauses() {
+    local list
+    mapfile -t list < <(files "$library tools examples tests")
+    awk -f "$here/lex.awk" -f "$here/clauses.awk" docs/contract/*.md docs/architecture.md "${list[@]}"
+}
+
+# Every source file of the library is named by a test: its header is included, or its path is written there.
+units() {
+    local path stem named broken=0
+    named=$(grep -rhoE '(common|net_plugin|rma_plugin|p2p)/[a-z0-9_]+(/[a-z0-9_]+)*' \
+        --include='*.cpp' --include='*.hpp' --include='*.c' --include='*.h' --include='*.sh' \
+        --exclude-dir=structure tests 2>/dev/null | sort -u) || true
+    while read -r path; do
+        stem=${path%.*}
+        if ! grep -qxF "$stem" <<<"$named"; then
+            echo "$path:1: no test names $stem"
+            broken=1
+        fi
+    done < <(files "$library" '(' -name '*.cpp' -o -name '*.c' ')')
+    return $broken
+}
+
+# The pages offer only commands that `run` has, and link only to files that exist.
+pages() {
+    local page word link broken=0 known
+    known=$(sed -n '/^case \$command in/,/^esac/s/^    \([a-z][a-z |-]*\)).*/\1/p' run | tr '|\n' '  ')
+    while read -r page; do
+        for word in $(grep -oE '\./run [a-z]+' "$page" | cut -d' ' -f2 | sort -u); do
+            case " $known " in
+                *" $word "*) ;;
+                *) echo "$page:1: ./run $word is no command of run"; broken=1 ;;
+            esac
+        done
+        for link in $(grep -oE '\]\([^)# ]+' "$page" | cut -c3- | sort -u); do
+            if [[ $link != *://* && ! -e "$(dirname "$page")/$link" ]]; then
+                echo "$page:1: link to $link, which does not exist"
+                broken=1
+            fi
+        done
+    done < <(find . -maxdepth 1 -name '*.md' -printf '%P\n'; find docs -name '*.md' 2>/dev/null)
+    for word in demo test; do
+        grep -q "^\./run $word\$" README.md || { echo "README.md:1: does not offer ./run $word"; broken=1; }
+    done
+    return $broken
+}
+
+case $rule in
+    includes) scan includes.awk "$library tools examples" ;;
+    lines) line_limits ;;
+    functions) scan functions.awk "$library tools examples tests" -v limit=80 ;;
+    names) file_names ;;
+    providers) scan literals.awk "$library examples tools" -v rule=providers ;;
+    environment) scan literals.awk "$library examples tools" -v rule=environment ;;
+    logs) scan literals.awk "$library" -v rule=logs ;;
+    prints) scan literals.awk "common/util common/abi common/memory common/topology common/ofi common/local net_plugin rma_plugin" -v rule=prints ;;
+    clauses) clauses ;;
+    units) units ;;
+    pages) pages ;;
+    *)
+        echo "unknown rule: $rule" >&2
+        exit 2
+        ;;
+esac

@@ -1,0 +1,60 @@
+// How the ranks of one test group talk outside the plugin: barrier, all-gather and a note of what
+// each rank is doing, in one shared-memory page set. Works between threads and between processes.
+// Any thread; one caller per rank at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "common/util/clock.hpp"
+#include "common/util/unique_fd.hpp"
+
+namespace duofi::test {
+
+class RankChannel {
+  public:
+    static constexpr int kMaxRanks = 16;
+    static constexpr std::size_t kSlotBytes = 16384;
+
+    /// A new channel; throws TestFailure when the system refuses.
+    static RankChannel create(int ranks);
+    /// The channel behind an inherited descriptor.
+    static RankChannel attach(int fd);
+
+    RankChannel(RankChannel&& other) noexcept;
+    RankChannel& operator=(RankChannel&&) = delete;
+    ~RankChannel();
+
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    [[nodiscard]] int ranks() const;
+
+    /// Waits for all members. Throws TestFailure on the deadline or when another rank failed.
+    void barrier(Nanoseconds timeout);
+
+    /// Everybody's `bytes` bytes (at most kSlotBytes) in rank order, written to `all`.
+    void gather(int rank, const void* mine, std::size_t bytes, void* all, Nanoseconds timeout);
+
+    /// `count` members will never arrive again: they were killed. Called by one survivor.
+    void drop_members(int count);
+
+    /// Lets every waiting and coming rank fail at once.
+    void break_group() noexcept;
+    [[nodiscard]] bool broken() const noexcept;
+
+    /// A short note for the report of a group that did not end.
+    void set_step(int rank, const char* text) noexcept;
+    [[nodiscard]] std::string step(int rank) const;
+
+  private:
+    struct Shared;
+    RankChannel(int fd, Shared* shared) : fd_(fd), shared_(shared) {}
+    void release_members();
+
+    UniqueFd fd_;
+    Shared* shared_;
+};
+
+}  // namespace duofi::test

@@ -1,0 +1,81 @@
+// Net contract 4.5, 5.2; architecture 4.1, 4.4.
+#include "common/ofi/quirks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace duofi::ofi {
+namespace {
+
+constexpr std::uint32_t k1_17 = 0x10011;
+constexpr std::uint32_t k1_18 = 0x10012;
+constexpr std::uint32_t k2_1 = 0x20001;
+
+TEST(Quirks, EfaIsGatedOnThePackedVersionStrictly) {
+    EXPECT_FALSE(efa_version_ok("efa", 0x10015));
+    EXPECT_TRUE(efa_version_ok("efa", 0x10016));
+    EXPECT_FALSE(efa_version_ok("efa", k1_17));
+    EXPECT_TRUE(efa_version_ok("efa", k2_1));
+    EXPECT_TRUE(efa_version_ok("tcp", k1_17));
+    EXPECT_TRUE(efa_version_ok("efa-direct", k1_17)) << "the name must be exactly efa";
+}
+
+TEST(Quirks, HardwareThenNativeTcpThenLayers) {
+    for (const char* nic : {"efa", "cxi", "verbs;ofi_rxm", "psm3", "opx"}) {
+        EXPECT_LT(preference_order(nic, k1_17), preference_order("net", k1_17)) << nic;
+        EXPECT_LT(preference_order(nic, k2_1), preference_order("tcp", k2_1)) << nic;
+    }
+    EXPECT_LT(preference_order("net", k1_17), preference_order("tcp;ofi_rxm", k1_17));
+    EXPECT_LT(preference_order("tcp", k1_18), preference_order("tcp;ofi_rxm", k1_18));
+    EXPECT_LT(preference_order("tcp;ofi_rxm", k1_17), preference_order("net;ofi_rxm", k1_17));
+    EXPECT_LT(preference_order("newcomer", k2_1), preference_order("tcp", k2_1));
+    EXPECT_LT(preference_order("efa", k2_1), preference_order("newcomer", k2_1));
+}
+
+TEST(Quirks, RowsApplyToTheirVersionsOnly) {
+    EXPECT_EQ(quirk_for("tcp", k1_17).preference, Preference::unknown);
+    EXPECT_EQ(quirk_for("tcp", k1_18).preference, Preference::native_tcp);
+    EXPECT_EQ(quirk_for("net", k1_17).preference, Preference::native_tcp);
+    EXPECT_EQ(quirk_for("net", k1_18).preference, Preference::unknown);
+    EXPECT_EQ(quirk_for("no such provider", k1_17).preference, Preference::unknown);
+}
+
+TEST(Quirks, ByNameOnlyAndCosts) {
+    for (const char* name : {"shm", "sockets", "udp", "udp;ofi_rxd"})
+        EXPECT_EQ(quirk_for(name, k1_17).preference, Preference::by_name) << name;
+    EXPECT_EQ(quirk_for("tcp;ofi_rxm", k1_17).endpoint_cost, EndpointCost::expensive);
+    EXPECT_EQ(quirk_for("net", k1_17).endpoint_cost, EndpointCost::cheap);
+    EXPECT_TRUE(quirk_for("shm", k1_17).same_node_only);
+    EXPECT_FALSE(quirk_for("net", k1_17).same_node_only);
+}
+
+TEST(Quirks, EveryRowHasEvidenceAndCanBeReached) {
+    for (const Quirk& row : quirk_table()) {
+        EXPECT_STRNE(row.evidence, "") << row.name;
+        EXPECT_LT(row.from, row.below) << row.name;
+        EXPECT_EQ(&quirk_for(row.name, row.from), &row)
+            << row.name << " is hidden by an earlier row";
+    }
+}
+
+TEST(Quirks, ListsNameProviders) {
+    EXPECT_TRUE(names_provider("tcp", "tcp;ofi_rxm"));
+    EXPECT_TRUE(names_provider("TCP", "tcp"));
+    EXPECT_TRUE(names_provider("efa, shm", "shm"));
+    EXPECT_FALSE(names_provider("tcp;ofi_rxm", "tcp"));
+    EXPECT_FALSE(names_provider("tc", "tcp"));
+    EXPECT_FALSE(names_provider("tcp", "tcpx"));
+    EXPECT_FALSE(names_provider("^shm", "shm"));
+    EXPECT_FALSE(names_provider("", "shm"));
+    EXPECT_FALSE(names_provider(",,", "shm"));
+
+    EXPECT_TRUE(admits_provider("", "net"));
+    EXPECT_TRUE(admits_provider("^shm", "net"));
+    EXPECT_FALSE(admits_provider("^shm,net", "net"));
+    EXPECT_TRUE(admits_provider("net,tcp", "tcp;ofi_rxm"));
+    EXPECT_FALSE(admits_provider("net,tcp", "sockets"));
+}
+
+}  // namespace
+}  // namespace duofi::ofi

@@ -1,0 +1,121 @@
+#include "tools/duofi/bench.hpp"
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <fstream>
+#include <new>
+#include <thread>
+
+#include "common/bootstrap/local_spawn.hpp"
+#include "tools/duofi/bench_pair.hpp"
+#include "tools/duofi/bench_table.hpp"
+#include "tools/duofi/outcome.hpp"
+#include "tools/duofi/report.hpp"
+
+namespace duofi::tool {
+namespace {
+
+constexpr Nanoseconds kSetupLimit = 60 * kSecond;
+
+/// A BenchResult that the two processes and their parent see.
+class SharedResult {
+  public:
+    SharedResult()
+        : memory_(::mmap(nullptr, sizeof(BenchResult), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+        if (memory_ != MAP_FAILED) new (memory_) BenchResult;
+    }
+    ~SharedResult() {
+        if (memory_ != MAP_FAILED) ::munmap(memory_, sizeof(BenchResult));
+    }
+    SharedResult(const SharedResult&) = delete;
+    SharedResult& operator=(const SharedResult&) = delete;
+    [[nodiscard]] BenchResult* get() const noexcept {
+        return memory_ == MAP_FAILED ? nullptr : static_cast<BenchResult*>(memory_);
+    }
+
+  private:
+    void* memory_;
+};
+
+/// Three times what the measurements should take, and the set-up.
+Nanoseconds run_limit(const BenchOptions& options) {
+    const double seconds = options.rounds * options.measurement_s * kMaxCells * 3;
+    return kSetupLimit + static_cast<Nanoseconds>(seconds * kSecond);
+}
+
+/// Runs the pair; the text of an error names the rank that failed.
+Outcome<void> run_pair(const std::string& provider, const BenchOptions& options,
+                       BenchResult& result) {
+    auto channels = PairChannel::create();
+    if (!channels) return failed(describe(channels.error()));
+    std::array<PairChannel*, 2> ends{&channels->first, &channels->second};
+    bootstrap::SpawnRequest request;
+    request.size = 2;
+    request.timeout = run_limit(options);
+    const auto outcome = bootstrap::run_ranks(request, [&](int rank) {
+        const auto own = static_cast<std::size_t>(rank);
+        PairChannel channel = std::move(*ends[own]);
+        ends[1 - own]->close();  // so that a dead peer reads as the end of the file
+        return run_bench_rank(rank, std::move(channel), provider, options, result);
+    });
+    if (!outcome) return failed(describe(outcome.error()));
+    if (outcome->ok()) return {};
+    if (result.error[0] != '\0') return failed(result.error.data());
+    return failed(outcome->summary());
+}
+
+Outcome<void> write_csv(const std::string& path, const BenchResult& result, bool first) {
+    std::ofstream file(path, first ? std::ios::trunc : std::ios::app);
+    const std::vector<Record> records = sample_records(result);
+    if (first && !records.empty()) file << csv_header(records.front());
+    for (const Record& record : records) file << csv_row(record);
+    file.flush();
+    if (!file) return failed("cannot write " + path);
+    return {};
+}
+
+void print_pair(const BenchOptions& options, const BenchResult& result) {
+    if (!options.json) {
+        const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+        print_result(bench_header(result, cores) + bench_rows(result) + "\n");
+        return;
+    }
+    for (const Record& record : bench_records(result)) print_result(json_line("bench", record));
+}
+
+}  // namespace
+
+int run_bench(const BenchOptions& options) {
+    std::vector<std::string> providers = options.providers;
+    if (providers.empty()) providers = {"default", "shm"};
+    int measured = 0, failures = 0;
+    for (const std::string& provider : providers) {
+        const SharedResult shared;
+        if (!shared.get()) {
+            complain("no memory for the results");
+            return kFailedCheck;
+        }
+        const std::string name = provider == "default" ? "" : provider;
+        const auto done = run_pair(name, options, *shared.get());
+        if (!done) {
+            complain(provider + ": " + done.error());
+            if (!shared.get()->no_device) ++failures;
+            continue;
+        }
+        print_pair(options, *shared.get());
+        if (!options.csv_file.empty()) {
+            if (auto written = write_csv(options.csv_file, *shared.get(), measured == 0); !written) {
+                complain(written.error());
+                ++failures;
+            }
+        }
+        ++measured;
+    }
+    if (failures > 0) return kFailedCheck;
+    return measured > 0 ? kOk : kSkipped;
+}
+
+}  // namespace duofi::tool

@@ -1,0 +1,21 @@
+// `duofi bench`: the plugin's table against plain libfabric on the same provider, interleaved.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/duofi/output.hpp"
+
+namespace duofi::tool {
+
+struct BenchOptions {
+    std::vector<std::string> providers;  ///< "" = the default choice; empty list = default and shm
+    int rounds = 11;                     ///< of all measurements, in alternating order
+    double measurement_s = 0.06;         ///< aim for one measurement
+    std::string csv_file;                ///< also write every single measurement here
+    bool json = false;
+};
+
+int run_bench(const BenchOptions& options);
+
+}  // namespace duofi::tool

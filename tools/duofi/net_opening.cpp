@@ -1,0 +1,104 @@
+#include "tools/duofi/net_opening.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "common/loader/host_logger.hpp"
+#include "common/util/log.hpp"
+#include "common/util/parse.hpp"
+#include "common/util/settings.hpp"
+#include "tools/duofi/output.hpp"
+
+namespace duofi::tool {
+
+std::string describe(const Error& error) {
+    if (error.provider_errno == 0) return fmt::format("{}: {}", error.place, to_string(error.code));
+    if (error.provider_errno < 0)
+        return fmt::format("{}: {}, result {} of the plugin", error.place, to_string(error.code),
+                           -error.provider_errno);
+    return fmt::format("{}: {}, error {} ({})", error.place, to_string(error.code),
+                       error.provider_errno, std::strerror(error.provider_errno));
+}
+
+namespace {
+
+struct Heard {
+    std::mutex mutex;
+    std::string provider = "unknown";
+    int level = NCCL_LOG_WARN;  // what goes to the terminal
+};
+
+Heard& heard() {
+    static Heard instance;
+    return instance;
+}
+
+int level_of_user() {
+    const std::string text = environment_value("NCCL_DEBUG").value_or("");
+    if (equal_ignoring_case(text, "INFO")) return NCCL_LOG_INFO;
+    if (equal_ignoring_case(text, "TRACE")) return NCCL_LOG_TRACE;
+    return NCCL_LOG_WARN;
+}
+
+/// "NET/OFI Selected provider is net, fabric is ..." -> "net" (report 3.3).
+void remember_provider(const std::string& line) {
+    constexpr std::string_view kKey = "Selected provider is ";
+    const std::size_t at = line.find(kKey);
+    if (at == std::string::npos) return;
+    const std::size_t from = at + kKey.size();
+    heard().provider = line.substr(from, line.find(", fabric", from) - from);
+}
+
+void take_line(const loader::PluginLine& line) {
+    const std::lock_guard lock(heard().mutex);
+    remember_provider(line.text);
+    if (line.level <= heard().level) fmt::print(stderr, "{}\n", loader::as_host_line(line));
+}
+
+std::string of_result(const char* call, ncclResult_t result) {
+    return fmt::format("{} of the plugin returned {}", call, static_cast<int>(result));
+}
+
+}  // namespace
+
+void set_plugin_environment(const std::string& provider) {
+    if (!provider.empty()) ::setenv("DUOFI_OFI_PROVIDER", provider.c_str(), 1);
+    ::setenv("NCCL_NET_PLUGIN", kDefaultPlugin, 0);
+}
+
+void route_logs() {
+    heard().level = level_of_user();
+    loader::set_host_level(heard().level > NCCL_LOG_INFO ? heard().level : NCCL_LOG_INFO);
+    loader::set_host_sink(take_line);
+    log::set_threshold(static_cast<log::Level>(heard().level));
+    log::set_sink([](log::Level, unsigned long, const char*, int, const char* text) {
+        complain(text);
+    });
+}
+
+Outcome<OpenNet> open_and_init(const std::optional<std::string>& plugin) {
+    loader::NetRequest request = loader::NetRequest::from_environment();
+    if (plugin) request.plugin = plugin;
+    auto opened = loader::open_net(request, loader::host_line);
+    if (!opened)
+        return failed(fmt::format("no net plugin \"{}\" could be opened ({}); is its folder in "
+                                  "LD_LIBRARY_PATH?",
+                                  request.plugin.value_or(""), describe(opened.error())));
+    OpenNet net{std::move(*opened), nullptr, 0, {}};
+    net.table = net.plugin.v6();
+    if (!net.table)
+        net.table = static_cast<const ncclNet_v6_t*>(net.plugin.symbol("ncclNetPlugin_v6"));
+    if (!net.table) return failed(net.plugin.library_path() + " exports no ncclNetPlugin_v6");
+    if (const ncclResult_t rc = net.table->init(loader::host_logger()); rc != ncclSuccess)
+        return failed(of_result("init", rc) + " (NCCL_DEBUG=INFO shows why)");
+    if (const ncclResult_t rc = net.table->devices(&net.devices); rc != ncclSuccess)
+        return failed(of_result("devices", rc));
+    const std::lock_guard lock(heard().mutex);
+    net.provider = heard().provider;
+    return net;
+}
+
+}  // namespace duofi::tool
