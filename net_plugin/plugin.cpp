@@ -13,6 +13,7 @@
 #include "common/util/log.hpp"
 #include "common/util/mutex.hpp"
 #include "net_plugin/caller_memory.hpp"
+#include "net_plugin/endpoint_check.hpp"
 #include "net_plugin/entry.hpp"
 #include "net_plugin/init_sequence.hpp"
 #include "net_plugin/sendrecv/device.hpp"
@@ -41,6 +42,32 @@ Mutex* init_mutex() {
     return &mutex;
 }
 std::atomic<State*> g_state{nullptr};
+
+/// Per-endpoint validation with the two option calls of libfabric (net contract 4.9).
+ofi::EndpointHook endpoint_hook(const InitContext& context, const ofi::DeviceInfo& device) {
+    EndpointCheck check;
+    check.is_efa = device.provider == ofi::efa_name();
+    check.fi_version = context.fi_version;
+    check.protocol = context.protocol.kind;
+    check.gdr_required = context.platform.gdr_required;
+    check.gdr = memory::GdrState::unsupported;
+    check.skip_gdr_check = context.effective.disable_gdr_required_check;
+    check.skip_native_write_check = context.effective.disable_native_rdma_check;
+    return [check, product = context.platform.product_name](fid_ep* ep) -> Status {
+        EndpointCheck named = check;
+        named.product_name = product;
+        EndpointOptions options;
+        options.get = [ep](int option, void* value, std::size_t* bytes) {
+            return fi_getopt(&ep->fid, FI_OPT_ENDPOINT, option, value, bytes);
+        };
+        options.set = [ep](int option, const void* value, std::size_t bytes) {
+            return fi_setopt(&ep->fid, FI_OPT_ENDPOINT, option, value, bytes);
+        };
+        const auto limits = check_endpoint(named, options);
+        if (!limits) return tl::unexpected(limits.error());
+        return {};
+    };
+}
 
 class Steps : public InitSteps {
   public:
@@ -71,7 +98,8 @@ class Steps : public InitSteps {
         for (const auto& device : state_->list.devices)
             state_->devices.emplace_back(device, state_->context.effective,
                                          make_properties(facts_of(device), policy),
-                                         context.platform.domain_per_thread);
+                                         context.platform.domain_per_thread,
+                                         endpoint_hook(context, device));
         return {};
     }
 

@@ -15,10 +15,11 @@ namespace duofi::bootstrap {
 class TcpStoreServer {
   public:
     /// Binds `host` (numeric or a name, IPv4 or IPv6; empty = every address) and `port` (0 = ephemeral) and
-    /// starts serving a run of `size` ranks. Errors: Errc::system, errno kept, after one WARN line.
-    [[nodiscard]] static Result<std::unique_ptr<TcpStoreServer>> start(const std::string& host,
-                                                                       std::uint16_t port,
-                                                                       int size);
+    /// starts serving a run of `size` ranks. A client that has not greeted after `greeting_time` is dropped.
+    /// Errors: Errc::system, errno kept, after one WARN line.
+    [[nodiscard]] static Result<std::unique_ptr<TcpStoreServer>> start(
+        const std::string& host, std::uint16_t port, int size,
+        Nanoseconds greeting_time = 10 * kSecond);
     ~TcpStoreServer();
     TcpStoreServer(const TcpStoreServer&) = delete;
     TcpStoreServer& operator=(const TcpStoreServer&) = delete;

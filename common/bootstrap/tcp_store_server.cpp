@@ -25,19 +25,19 @@
 namespace duofi::bootstrap {
 namespace {
 
-constexpr Nanoseconds kHelloTime = 10 * kSecond;    // a client that says nothing for so long is dropped
-constexpr Nanoseconds kFlushTime = 1 * kSecond;     // last answers at the end
+constexpr Nanoseconds kFlushTime = 1 * kSecond;          // last answers at the end
 constexpr Nanoseconds kAcceptPause = 50 * kMillisecond;  // after EMFILE and the like
-constexpr std::size_t kMostStrangers = 64;          // connected, no hello yet; the oldest goes first
+constexpr std::size_t kMostStrangers = 64;               // connected, no hello yet; the oldest goes first
 constexpr std::size_t kReadBytes = 64 * 1024;
 constexpr std::size_t kMostOutput = 4 * wire::kMaxBodyBytes;  // of a client that does not read
 constexpr int kStranger = -1;
 
 struct Client {
+    explicit Client(Nanoseconds greeting_time) : hello_by(greeting_time) {}
     UniqueFd fd;
     std::string address;
     int rank = kStranger;
-    Deadline hello_by{kHelloTime};
+    Deadline hello_by;
     Bytes input;
     Bytes output;
     std::size_t output_sent = 0;
@@ -51,9 +51,10 @@ struct Client {
 
 /// Everything but `stopping` and `dropped` belongs to the thread.
 struct TcpStoreServer::State {
-    explicit State(int ranks) : size(ranks), table(ranks) {}
+    State(int ranks, Nanoseconds time) : size(ranks), greeting_time(time), table(ranks) {}
 
     int size;
+    Nanoseconds greeting_time;
     std::uint16_t port = 0;
     StoreTable table;
     std::vector<UniqueFd> listeners;
@@ -174,7 +175,7 @@ void TcpStoreServer::State::accept_all(int listener) {
     while (!stopping.load(std::memory_order_relaxed)) {
         SocketAddress from;
         from.length = sizeof from.storage;
-        Client client;
+        Client client(greeting_time);
         client.fd.reset(::accept4(listener, reinterpret_cast<sockaddr*>(&from.storage),
                                   &from.length, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!client.fd) {
@@ -341,9 +342,10 @@ bool TcpStoreServer::State::unsent() const {
 TcpStoreServer::TcpStoreServer(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 
 Result<std::unique_ptr<TcpStoreServer>> TcpStoreServer::start(const std::string& host,
-                                                              std::uint16_t port, int size) {
+                                                              std::uint16_t port, int size,
+                                                              Nanoseconds greeting_time) {
     if (size < 1) return fail(Errc::invalid_argument, "start");
-    auto state = std::make_unique<State>(size);
+    auto state = std::make_unique<State>(size, greeting_time);
     if (const Status listening = state->listen_at(host, port); !listening) {
         const int code = listening.error().provider_errno;
         log::warn(log::all, messages::kStoreListenFailed, host, port, code, std::strerror(code));

@@ -30,17 +30,18 @@ Endpoint::Endpoint(std::shared_ptr<Domain> domain)
       self_(read_host_identity()),
       tick_time_(now_ns()) {}
 
-Result<std::shared_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Domain> domain) {
+Result<std::shared_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Domain> domain,
+                                                 const EndpointHook& hook) {
     std::shared_ptr<Endpoint> self(new Endpoint(std::move(domain)));
     const SignalGuard signals;
-    DUOFI_TRY(self->open_objects());
+    DUOFI_TRY(self->open_objects(hook));
     DUOFI_TRY(self->fill_receive_queue());
     service_add(*self);
     self->served_ = true;
     return self;
 }
 
-Status Endpoint::open_objects() {
+Status Endpoint::open_objects(const EndpointHook& hook) {
     fi_info* info = domain_->info();
     const char* call = "fi_av_open";
     fi_av_attr av_attributes{};
@@ -61,6 +62,7 @@ Status Endpoint::open_objects() {
         call = "fi_endpoint";
         code = open_into(ep_, [&](fid_ep** ep) { return fi_endpoint(domain_->fid(), info, ep, nullptr); });
     }
+    if (code == 0 && hook) DUOFI_TRY(hook(ep_.get()));
     if (code == 0) code = fi_ep_bind(ep_.get(), &av_->fid, 0);
     if (code == 0) code = fi_ep_bind(ep_.get(), &cq_->fid, FI_TRANSMIT | FI_RECV);
     if (code == 0) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -23,6 +24,9 @@
 
 namespace duofi::ofi {
 
+/// Looks at (or sets options of) a new endpoint between its creation and its enabling; an error closes it.
+using EndpointHook = std::function<Status(fid_ep*)>;
+
 /// What became of a post on the data path.
 enum class Posted : std::uint8_t { yes, again, lost };
 
@@ -30,7 +34,8 @@ class Endpoint {
   public:
     /// Opens, enables and fills the receive queue. `domain` stays open as long as the endpoint.
     /// Errors: the provider's, logged. Any thread.
-    [[nodiscard]] static Result<std::shared_ptr<Endpoint>> open(std::shared_ptr<Domain> domain);
+    [[nodiscard]] static Result<std::shared_ptr<Endpoint>> open(std::shared_ptr<Domain> domain,
+                                                                const EndpointHook& hook = {});
     /// Sends what is still queued (at most kDrainLimit), then closes. Never waits for a lost peer.
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
@@ -118,7 +123,7 @@ class Endpoint {
     static constexpr std::size_t kMaxBatch = 64;  ///< completions per fi_cq_read
     static constexpr int kMaxRounds = 16;         ///< reads per poll: bounds the time under the lock
     explicit Endpoint(std::shared_ptr<Domain> domain);
-    [[nodiscard]] Status open_objects();
+    [[nodiscard]] Status open_objects(const EndpointHook& hook);
     [[nodiscard]] Status fill_receive_queue();
     [[nodiscard]] std::size_t drain_completions(std::size_t batch) noexcept;
     void drain_error() noexcept;

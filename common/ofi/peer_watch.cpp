@@ -69,7 +69,9 @@ void Endpoint::watch_silence(Peer& peer, Nanoseconds now) noexcept {
         return;
     }
     const Nanoseconds silent = now - peer.silent_since;
-    if (peer.established && peer.blocked_since != 0 && now - peer.blocked_since >= kUnreachable) {
+    // A process that we can see alive is not called dead because it does not take messages: it may be stopped.
+    if (peer.established && !peer.process_visible && peer.blocked_since != 0 &&
+        now - peer.blocked_since >= kUnreachable) {
         lose_peer(peer, "nothing can be sent to it any more");
         return;
     }

@@ -18,10 +18,11 @@ struct Machine::Topology {
 
 namespace {
 
-/// Components that open graphics or GPU libraries. A name that is not present is an error to
-/// ignore.
-void block_gpu_components(hwloc_topology_t topology) {
-    for (const char* name : {"gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"})
+/// Components that open graphics or GPU libraries, and "pci", whose library keeps memory after the
+/// topology is gone: hwloc finds PCI devices in sysfs without it. A name that is not present is an
+/// error to ignore.
+void block_components(hwloc_topology_t topology) {
+    for (const char* name : {"gl", "opencl", "cuda", "nvml", "rsmi", "levelzero", "pci"})
         (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                             name);
 }
@@ -37,7 +38,7 @@ Result<Machine> Machine::load() {
     auto topology = std::make_unique<Topology>();
     if (hwloc_topology_init(&topology->handle) != 0)
         return fail(Errc::system, "hwloc_topology_init", errno);
-    block_gpu_components(topology->handle);
+    block_components(topology->handle);
     hwloc_topology_set_io_types_filter(topology->handle, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_load(topology->handle) != 0)
         return fail(Errc::system, "hwloc_topology_load", errno);
@@ -48,7 +49,7 @@ Result<Machine> Machine::from_xml(const std::string& path) {
     auto topology = std::make_unique<Topology>();
     if (hwloc_topology_init(&topology->handle) != 0)
         return fail(Errc::system, "hwloc_topology_init", errno);
-    block_gpu_components(topology->handle);
+    block_components(topology->handle);
     hwloc_topology_set_io_types_filter(topology->handle, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_set_xml(topology->handle, path.c_str()) != 0 ||
         hwloc_topology_load(topology->handle) != 0)
@@ -60,7 +61,7 @@ Result<Machine> Machine::from_synthetic(const std::string& description) {
     auto topology = std::make_unique<Topology>();
     if (hwloc_topology_init(&topology->handle) != 0)
         return fail(Errc::system, "hwloc_topology_init", errno);
-    block_gpu_components(topology->handle);
+    block_components(topology->handle);
     if (hwloc_topology_set_synthetic(topology->handle, description.c_str()) != 0 ||
         hwloc_topology_load(topology->handle) != 0)
         return fail(Errc::invalid_argument, "hwloc_topology_set_synthetic", errno);

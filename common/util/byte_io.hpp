@@ -1,5 +1,6 @@
-// Bounds-checked little-endian reading and writing of wire structures (handles, hello, control messages).
-// Neither class owns its buffer. Not thread-safe; one user at a time. No allocation, no exceptions.
+// Bounds-checked little-endian reading and writing of wire structures (handles, hello, control
+// messages). Neither class owns its buffer. Not thread-safe; one user at a time. No allocation, no
+// exceptions.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace duofi {
 
-/// Appends integers and bytes to a fixed buffer. The first value that does not fit clears ok(), writes
-/// nothing, and every later call is ignored, so one check at the end is enough.
+/// Appends integers and bytes to a fixed buffer. The first value that does not fit clears ok(),
+/// writes nothing, and every later call is ignored, so one check at the end is enough.
 class ByteWriter {
   public:
     explicit ByteWriter(std::span<std::byte> buffer) noexcept : buffer_(buffer) {}
@@ -66,8 +67,9 @@ class ByteWriter {
     bool ok_ = true;
 };
 
-/// Takes integers and bytes from a buffer that may be shorter than it should be. A read past the end
-/// yields zero, clears ok(), and every later read yields zero too; nothing outside is ever touched.
+/// Takes integers and bytes from a buffer that may be shorter than it should be. A read past the
+/// end yields zero, clears ok(), and every later read yields zero too; nothing outside is ever
+/// touched.
 class ByteReader {
   public:
     explicit ByteReader(std::span<const std::byte> buffer) noexcept : buffer_(buffer) {}

@@ -1,5 +1,5 @@
-// The compiled half of fmt, inside our own binary and hidden like everything else in it, so that nothing
-// needs libfmt at run time. All other files include the light fmt/core.h and link to this.
+// The compiled half of fmt, inside our own binary and hidden like everything else in it, so that
+// nothing needs libfmt at run time. All other files include the light fmt/core.h and link to this.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

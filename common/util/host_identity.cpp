@@ -59,8 +59,8 @@ struct ProcessStatus {
     std::uint64_t start_time = 0;
 };
 
-// Fields 3 (state), 20 (threads) and 22 (start time) of proc(5) stat. The name in field 2 may hold blanks
-// and brackets, so counting starts behind its last closing bracket.
+// Fields 3 (state), 20 (threads) and 22 (start time) of proc(5) stat. The name in field 2 may hold
+// blanks and brackets, so counting starts behind its last closing bracket.
 std::optional<ProcessStatus> parse_stat(std::string_view stat) noexcept {
     const std::size_t bracket = stat.rfind(')');
     if (bracket == std::string_view::npos || bracket + 2 >= stat.size()) return std::nullopt;
@@ -126,7 +126,8 @@ bool same_kernel_and_pid_namespace(const HostIdentity& a, const HostIdentity& b)
            a.pid_namespace == b.pid_namespace;
 }
 
-bool process_gone(const HostIdentity& who, const HostIdentity& self, const char* proc_root) noexcept {
+bool process_gone(const HostIdentity& who, const HostIdentity& self,
+                  const char* proc_root) noexcept {
     if (!same_kernel_and_pid_namespace(who, self)) return false;
     const auto pid = static_cast<pid_t>(who.pid);
     if (pid <= 0) return false;

@@ -28,14 +28,14 @@ void write(ByteWriter& out, const HostIdentity& identity) noexcept;
 /// Check `in.ok()` afterwards.
 [[nodiscard]] HostIdentity read_identity(ByteReader& in) noexcept;
 
-/// True when both run on one kernel and see the same process numbers, so that a pid of one means the
-/// same process to the other. False when either side does not know.
+/// True when both run on one kernel and see the same process numbers, so that a pid of one means
+/// the same process to the other. False when either side does not know.
 [[nodiscard]] bool same_kernel_and_pid_namespace(const HostIdentity& a,
                                                  const HostIdentity& b) noexcept;
 
-/// True only with evidence that the process is no more: its pid is free, taken by a younger process, or
-/// a zombie (architecture 4.8). `who` must be of our kernel and PID namespace; otherwise, and when
-/// nothing can be told, false. Two system calls or so; not for hot paths.
+/// True only with evidence that the process is no more: its pid is free, taken by a younger
+/// process, or a zombie (architecture 4.8). `who` must be of our kernel and PID namespace;
+/// otherwise, and when nothing can be told, false. Two system calls or so; not for hot paths.
 [[nodiscard]] bool process_gone(const HostIdentity& who, const HostIdentity& self,
                                 const char* proc_root = "/proc") noexcept;
 

@@ -1,6 +1,6 @@
-// Address ranges -> values; ranges may overlap, nest and repeat. Made for registrations: lookups happen
-// per operation and cost O(log n), inserts and erases happen per registration and cost O(n) moves.
-// Not thread-safe.
+// Address ranges -> values; ranges may overlap, nest and repeat. Made for registrations: lookups
+// happen per operation and cost O(log n), inserts and erases happen per registration and cost O(n)
+// moves. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace duofi {
 template <typename V>
 class IntervalMap {
   public:
-    /// Adds a range. False, and nothing added, for length 0 or a range that runs past the end of the
-    /// address space (net P4: providers accept both, we do not). Throws std::bad_alloc.
+    /// Adds a range. False, and nothing added, for length 0 or a range that runs past the end of
+    /// the address space (net P4: providers accept both, we do not). Throws std::bad_alloc.
     bool insert(std::uintptr_t start, std::size_t length, V value) {
         const std::uintptr_t end = start + length;
         if (end <= start) return false;
@@ -31,7 +31,8 @@ class IntervalMap {
 
     /// Removes one range that has exactly these bounds and this value. False when there is none.
     bool erase(std::uintptr_t start, std::size_t length, const V& value) {
-        for (std::size_t i = first_at(start); i < entries_.size() && entries_[i].start == start; ++i) {
+        for (std::size_t i = first_at(start); i < entries_.size() && entries_[i].start == start;
+             ++i) {
             if (entries_[i].end - start != length || !(entries_[i].value == value)) continue;
             entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(i));
             refresh_from(i);
@@ -40,34 +41,36 @@ class IntervalMap {
         return false;
     }
 
-    /// A value whose range covers all of [address, address + length), or nullptr. Among several, the
-    /// one that starts lowest. Length 0 asks for the point `address`, where the end of a range counts.
-    /// The pointer is good until the next insert or erase.
+    /// A value whose range covers all of [address, address + length), or nullptr. Among several,
+    /// the one that starts lowest. Length 0 asks for the point `address`, where the end of a range
+    /// counts. The pointer is good until the next insert or erase.
     [[nodiscard]] V* find_covering(std::uintptr_t address, std::size_t length) noexcept {
         const std::uintptr_t end = address + length;
         if (end < address) return nullptr;
         const std::size_t candidates = first_above(address);  // these start at or below `address`
-        // reach never falls from left to right, so the first entry that reaches far enough is found by
-        // halving, and it is that entry itself that reaches there.
+        // reach never falls from left to right, so the first entry that reaches far enough is found
+        // by halving, and it is that entry itself that reaches there.
         const auto found = std::lower_bound(
             entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(candidates), end,
             [](const Entry& entry, std::uintptr_t wanted) { return entry.reach < wanted; });
         if (found == entries_.begin() + static_cast<std::ptrdiff_t>(candidates)) return nullptr;
         return &found->value;
     }
-    [[nodiscard]] const V* find_covering(std::uintptr_t address, std::size_t length) const noexcept {
+    [[nodiscard]] const V* find_covering(std::uintptr_t address,
+                                         std::size_t length) const noexcept {
         return const_cast<IntervalMap*>(this)->find_covering(address, length);
     }
 
     /// The value of a range with exactly these bounds (the oldest, if several), or nullptr.
     [[nodiscard]] V* find_exact(std::uintptr_t start, std::size_t length) noexcept {
-        for (std::size_t i = first_at(start); i < entries_.size() && entries_[i].start == start; ++i)
+        for (std::size_t i = first_at(start); i < entries_.size() && entries_[i].start == start;
+             ++i)
             if (entries_[i].end - start == length) return &entries_[i].value;
         return nullptr;
     }
 
-    /// Calls `f(start, length, V&)` for every range that shares a byte with [address, address + length),
-    /// by rising start. `f` must not insert or erase.
+    /// Calls `f(start, length, V&)` for every range that shares a byte with [address, address +
+    /// length), by rising start. `f` must not insert or erase.
     template <typename F>
     void for_each_overlapping(std::uintptr_t address, std::size_t length, F&& f) {
         const std::uintptr_t end = address + length;

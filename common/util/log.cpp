@@ -1,5 +1,5 @@
-// The only file that knows spdlog. There is no registered logger, no thread and nothing that a static
-// destructor would take away: a line may still be logged while the process ends.
+// The only file that knows spdlog. There is no registered logger, no thread and nothing that a
+// static destructor would take away: a line may still be logged while the process ends.
 #include "common/util/log.hpp"
 
 #ifndef SPDLOG_FMT_EXTERNAL
@@ -29,8 +29,9 @@ namespace {
 constexpr Nanoseconds kSwapPatience = 5 * kSecond;
 constexpr int kNobody = -1;
 
-// A place for a sink. Whoever wants to call it counts itself in `users` first and then looks whether the
-// place is still the active one; so a place that is not active and has no users may be refilled.
+// A place for a sink. Whoever wants to call it counts itself in `users` first and then looks
+// whether the place is still the active one; so a place that is not active and has no users may be
+// refilled.
 struct Place {
     alignas(Sink) std::array<std::byte, sizeof(Sink)> storage{};  // a Sink while `filled`
     bool filled = false;                                          // under swap_mutex
@@ -99,16 +100,22 @@ class CallerSink final : public spdlog::sinks::sink {
 
 spdlog::level::level_enum spdlog_level(Level level) noexcept {
     switch (level) {
-        case Level::warn: return spdlog::level::warn;
-        case Level::trace: return spdlog::level::trace;
-        case Level::abort: return spdlog::level::critical;
-        default: return spdlog::level::info;
+        case Level::warn:
+            return spdlog::level::warn;
+        case Level::trace:
+            return spdlog::level::trace;
+        case Level::abort:
+            return spdlog::level::critical;
+        default:
+            return spdlog::level::info;
     }
 }
 
 void make_one_line(fmt::memory_buffer& text) {
     while (text.size() != 0 && text[text.size() - 1] == '\n') text.resize(text.size() - 1);
-    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    const auto is_control = [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    };
     std::replace_if(text.begin(), text.end(), is_control, ' ');
     text.push_back('\0');
 }
@@ -163,8 +170,8 @@ bool enabled(Level level) noexcept {
     return static_cast<int>(level) <= threshold.load(std::memory_order_relaxed);
 }
 
-void write(Level level, unsigned long subsystems, const char* file, int line, fmt::string_view format,
-           fmt::format_args args) noexcept {
+void write(Level level, unsigned long subsystems, const char* file, int line,
+           fmt::string_view format, fmt::format_args args) noexcept {
     const SinkUse use;
     if (!use) return;
     try {

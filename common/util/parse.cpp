@@ -9,13 +9,25 @@
 namespace duofi {
 namespace {
 
-bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_blank(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool is_letter(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_digit(char c) noexcept {
+    return c >= '0' && c <= '9';
+}
+bool is_blank(char c) noexcept {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
-auto malformed(const char* place) { return fail(Errc::invalid_argument, place, EINVAL); }
-auto out_of_range(const char* place) { return fail(Errc::invalid_argument, place, ERANGE); }
+auto malformed(const char* place) {
+    return fail(Errc::invalid_argument, place, EINVAL);
+}
+auto out_of_range(const char* place) {
+    return fail(Errc::invalid_argument, place, ERANGE);
+}
 
 // Takes a number from the front of `text`. A leading '+' is skipped, since from_chars refuses it.
 template <typename N>
@@ -35,10 +47,17 @@ std::int64_t size_factor(std::string_view suffix) noexcept {
     if (suffix.empty()) return 1;
     std::int64_t factor = 0;
     switch (lower(suffix.front())) {
-        case 'k': factor = std::int64_t{1} << 10; break;
-        case 'm': factor = std::int64_t{1} << 20; break;
-        case 'g': factor = std::int64_t{1} << 30; break;
-        default: return equal_ignoring_case(suffix, "b") ? 1 : 0;
+        case 'k':
+            factor = std::int64_t{1} << 10;
+            break;
+        case 'm':
+            factor = std::int64_t{1} << 20;
+            break;
+        case 'g':
+            factor = std::int64_t{1} << 30;
+            break;
+        default:
+            return equal_ignoring_case(suffix, "b") ? 1 : 0;
     }
     suffix.remove_prefix(1);
     const bool known =
@@ -149,9 +168,11 @@ Status check_interface_list(std::string_view text) {
         if (!text.empty() && text.front() == mark) text.remove_prefix(1);
     DUOFI_ASSIGN(const auto names, parse_list(text));
     for (const std::string& name : names) {
-        const bool good = name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](char c) {
-            return is_letter(c) || is_digit(c) || std::string_view("._-@").find(c) != std::string::npos;
-        });
+        const bool good =
+            name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](char c) {
+                return is_letter(c) || is_digit(c) ||
+                       std::string_view("._-@").find(c) != std::string::npos;
+            });
         if (!good) return malformed("check_interface_list");
     }
     return {};

@@ -1,6 +1,6 @@
 // Text -> value, for settings and tools. Pure functions: no environment, no locale, no logging; any
-// thread. Blanks around the text are ignored. Errors: Errc::invalid_argument with EINVAL (not of that
-// form) or ERANGE (outside the limits).
+// thread. Blanks around the text are ignored. Errors: Errc::invalid_argument with EINVAL (not of
+// that form) or ERANGE (outside the limits).
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,16 @@ namespace duofi {
 [[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, std::int64_t low,
                                                  std::int64_t high);
 
-/// As parse_integer, with an optional K, M or G (powers of 1024; any case; "KB" and "KiB" also work).
+/// As parse_integer, with an optional K, M or G (powers of 1024; any case; "KB" and "KiB" also
+/// work).
 [[nodiscard]] Result<std::int64_t> parse_size(std::string_view text, std::int64_t low,
                                               std::int64_t high);
 
 /// A finite decimal number, low <= value <= high.
 [[nodiscard]] Result<double> parse_decimal(std::string_view text, double low, double high);
 
-/// A decimal number with an optional unit us, ms, s, m or h; seconds without one. Result and limits are
-/// seconds.
+/// A decimal number with an optional unit us, ms, s, m or h; seconds without one. Result and limits
+/// are seconds.
 [[nodiscard]] Result<double> parse_duration(std::string_view text, double low, double high);
 
 /// Comma list. Blanks around elements and empty elements are dropped; an error if none is left.
@@ -39,9 +40,9 @@ namespace duofi {
 [[nodiscard]] Result<std::size_t> parse_choice(std::string_view text,
                                                std::span<const std::string_view> names);
 
-/// Interface list as hosts write theirs: a comma list of names, the first with an optional leading '^'
-/// (all but these), then '=' (exact names, not prefixes). Checks the form only; at most 15 characters
-/// of letters, digits and ._-@ per name (user-reports A7, W7).
+/// Interface list as hosts write theirs: a comma list of names, the first with an optional leading
+/// '^' (all but these), then '=' (exact names, not prefixes). Checks the form only; at most 15
+/// characters of letters, digits and ._-@ per name (user-reports A7, W7).
 [[nodiscard]] Status check_interface_list(std::string_view text);
 
 /// Provider name: parts of letters, digits, '_' and '-' that begin with a letter, joined by ';'.

@@ -44,8 +44,10 @@ class Loader {
         const char* value = reader_(std::string(row.name).c_str());
         if (value == nullptr) return;
         switch (row.use) {
-            case SettingUse::read: return read_value(row, value);
-            case SettingUse::ignored: return log::info(log::env, messages::kSettingIgnored, row.name);
+            case SettingUse::read:
+                return read_value(row, value);
+            case SettingUse::ignored:
+                return log::info(log::env, messages::kSettingIgnored, row.name);
             case SettingUse::removed:
                 return log::warn(log::env, messages::kSettingRemoved, row.name, row.replacement);
             case SettingUse::unsupported:
@@ -85,7 +87,8 @@ class Loader {
         if (trimmed(value).empty())
             log::info(log::env, messages::kSettingEmpty, row.name, value_text(settings_, row));
         else
-            log::info(log::env, messages::kSettingApplied, row.name, shown(value_text(settings_, row)));
+            log::info(log::env, messages::kSettingApplied, row.name,
+                      shown(value_text(settings_, row)));
     }
 
     void reject(const SettingDescriptor& row, std::string_view value) {
@@ -121,7 +124,8 @@ char** extended_environment(const std::vector<std::string>& added) {
     const std::size_t pointers = (count + added.size() + 1) * sizeof(char*);
     std::size_t bytes = pointers;
     for (const std::string& entry : added) bytes += entry.size() + 1;
-    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     auto** block = static_cast<char**>(memory);
     if (count != 0) std::memcpy(block, environ, count * sizeof(char*));

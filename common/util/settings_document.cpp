@@ -11,27 +11,37 @@ namespace {
 constexpr std::string_view kOpening =
     "# Environment variables\n"
     "\n"
-    "Made from the settings table (`common/util/settings_table.cpp`); a test compares the two. Variables are\n"
-    "read once, when the plugin is initialised. Each variable that is set gives one line in the log.\n"
+    "Made from the settings table (`common/util/settings_table.cpp`); a test compares the two. "
+    "Variables are\n"
+    "read once, when the plugin is initialised. Each variable that is set gives one line in the "
+    "log.\n"
     "\n"
-    "Booleans take 0/1, true/false, yes/no, on/off in any case and whole numbers (0 is false). Whole numbers\n"
-    "may carry K, M or G (powers of 1024). Words are compared without regard to case, and blanks around a\n"
-    "value do not count. An empty value means \"not set\" for texts, lists and words, and is a bad value for\n"
-    "numbers, booleans and durations. Empty elements of a list are skipped; a list of nothing else is bad.\n"
+    "Booleans take 0/1, true/false, yes/no, on/off in any case and whole numbers (0 is false). "
+    "Whole numbers\n"
+    "may carry K, M or G (powers of 1024). Words are compared without regard to case, and blanks "
+    "around a\n"
+    "value do not count. An empty value means \"not set\" for texts, lists and words, and is a bad "
+    "value for\n"
+    "numbers, booleans and durations. Empty elements of a list are skipped; a list of nothing else "
+    "is bad.\n"
     "\n"
-    "Names that begin with `OFI_NCCL_`, `NCCL_OFI_` or `DUOFI_` and are not below give one INFO line with the\n"
+    "Names that begin with `OFI_NCCL_`, `NCCL_OFI_` or `DUOFI_` and are not below give one INFO "
+    "line with the\n"
     "nearest name.\n";
 
 constexpr std::string_view kOfiNccl =
     "\n## OFI_NCCL_ variables\n"
     "\n"
-    "A bad value is a warning that names variable, value and accepted form, and initialisation fails. If only\n"
-    "one of a pair `MIN`/`MAX` is set and lies beyond the other's default, the other one follows it; if both\n"
+    "A bad value is a warning that names variable, value and accepted form, and initialisation "
+    "fails. If only\n"
+    "one of a pair `MIN`/`MAX` is set and lies beyond the other's default, the other one follows "
+    "it; if both\n"
     "are set and contradict each other, that is a bad value.\n";
 constexpr std::string_view kDuofi =
     "\n## DUOFI_ variables\n"
     "\n"
-    "A bad value is a warning and the default is used; with `DUOFI_STRICT=1` initialisation fails.\n";
+    "A bad value is a warning and the default is used; with `DUOFI_STRICT=1` initialisation "
+    "fails.\n";
 constexpr std::string_view kForeign =
     "\n## Variables of libfabric and of the caller that are looked at\n\n";
 constexpr std::string_view kWithoutEffect =
@@ -46,8 +56,8 @@ void write_values(std::string& text, SettingOwner owner) {
     text += "\n| name | default | accepted | meaning |\n|---|---|---|---|\n";
     for (const SettingDescriptor& row : setting_table()) {
         if (setting_owner(row) != owner || row.use != SettingUse::read) continue;
-        fmt::format_to(Output(text), "| `{}` | {} | {} | {} |\n", row.name, value_text(defaults, row),
-                       accepted_text(row), row.help);
+        fmt::format_to(Output(text), "| `{}` | {} | {} | {} |\n", row.name,
+                       value_text(defaults, row), accepted_text(row), row.help);
     }
 }
 
@@ -60,11 +70,16 @@ void write_foreign(std::string& text) {
 
 std::string reason(const SettingDescriptor& row) {
     switch (row.use) {
-        case SettingUse::ignored: return "accepted for existing scripts";
-        case SettingUse::removed: return fmt::format("removed, a warning; set {}", row.replacement);
-        case SettingUse::unsupported: return "a function that this package does not have";
-        case SettingUse::reserved: return "not in this version";
-        case SettingUse::read: break;
+        case SettingUse::ignored:
+            return "accepted for existing scripts";
+        case SettingUse::removed:
+            return fmt::format("removed, a warning; set {}", row.replacement);
+        case SettingUse::unsupported:
+            return "a function that this package does not have";
+        case SettingUse::reserved:
+            return "not in this version";
+        case SettingUse::read:
+            break;
     }
     return {};
 }

@@ -48,12 +48,12 @@ struct SettingDescriptor {
     SettingBinding binding{};
     std::string_view help{};
     SettingForm form = SettingForm::plain;
-    double low = 0;                                ///< limits of a number, both included
+    double low = 0;  ///< limits of a number, both included
     double high = 0;
-    std::span<const std::string_view> choices{};   ///< of SettingForm::choice
-    std::string_view unset_text = "unset";         ///< what an empty text or optional means
+    std::span<const std::string_view> choices{};  ///< of SettingForm::choice
+    std::string_view unset_text = "unset";        ///< what an empty text or optional means
     SettingUse use = SettingUse::read;
-    std::string_view replacement{};                ///< of SettingUse::removed
+    std::string_view replacement{};  ///< of SettingUse::removed
 };
 
 /// All variables in the order in which they are shown.
@@ -67,8 +67,8 @@ struct SettingDescriptor {
 /// The value that `settings` holds, as text.
 [[nodiscard]] std::string value_text(const Settings& settings, const SettingDescriptor& descriptor);
 
-/// Reads `text` into the member of `settings`. An empty text leaves text members unset and is an error
-/// for all others. On error `settings` is as before. Errors: those of parse.hpp.
+/// Reads `text` into the member of `settings`. An empty text leaves text members unset and is an
+/// error for all others. On error `settings` is as before. Errors: those of parse.hpp.
 [[nodiscard]] Status assign_setting(Settings& settings, const SettingDescriptor& descriptor,
                                     std::string_view text);
 

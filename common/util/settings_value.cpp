@@ -31,7 +31,9 @@ std::string joined(std::span<const std::string_view> names) {
     return text;
 }
 
-std::string number_text(double value) { return fmt::format("{}", value); }
+std::string number_text(double value) {
+    return fmt::format("{}", value);
+}
 
 // Reads values of one member type each.
 struct Assign {
@@ -140,16 +142,20 @@ std::string accepted_by_type(const SettingDescriptor& row) {
 std::string accepted_text(const SettingDescriptor& row) {
     if (setting_owner(row) == SettingOwner::foreign) return "see its owner";
     switch (row.form) {
-        case SettingForm::choice: return joined(row.choices);
+        case SettingForm::choice:
+            return joined(row.choices);
         case SettingForm::interfaces:
             return "comma list of interface names or their beginnings; ^ in front: all but these, "
                    "= in front: whole names";
-        case SettingForm::provider: return "name of a libfabric provider";
-        case SettingForm::presence: return "anything";
+        case SettingForm::provider:
+            return "name of a libfabric provider";
+        case SettingForm::presence:
+            return "anything";
         case SettingForm::duration:
             return fmt::format("seconds, or a number with us, ms, s, m or h; {} to {} s",
                                number_text(row.low), number_text(row.high));
-        case SettingForm::plain: break;
+        case SettingForm::plain:
+            break;
     }
     return std::visit(
         [&](auto binding) -> std::string {

@@ -1,6 +1,6 @@
 // A fixed number of objects that are made once and lent out again and again (requests, operations).
-// One thread at a time uses a pool; callers lock around it if they share it. acquire and release are
-// O(1) and never allocate.
+// One thread at a time uses a pool; callers lock around it if they share it. acquire and release
+// are O(1) and never allocate.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace duofi {
 
-/// Pool of `T` (default-constructible; need not be movable). Objects keep their address and whatever
-/// the last user left in them; the user resets what it needs after acquire().
+/// Pool of `T` (default-constructible; need not be movable). Objects keep their address and
+/// whatever the last user left in them; the user resets what it needs after acquire().
 template <typename T>
 class SlotPool {
   public:
-    /// Names one loan of a slot. Becomes stale when the slot is released; a value of a later loan of
-    /// the same slot differs (until one slot was lent 2^31 times). A zero handle is never valid.
+    /// Names one loan of a slot. Becomes stale when the slot is released; a value of a later loan
+    /// of the same slot differs (until one slot was lent 2^31 times). A zero handle is never valid.
     struct Handle {
         std::uint32_t index = 0;
         std::uint32_t generation = 0;
@@ -24,7 +24,8 @@ class SlotPool {
 
     /// Makes all slots. Throws std::bad_alloc.
     explicit SlotPool(std::uint32_t capacity)
-        : slots_(capacity != 0 ? std::make_unique<Slot[]>(capacity) : nullptr), capacity_(capacity) {
+        : slots_(capacity != 0 ? std::make_unique<Slot[]>(capacity) : nullptr),
+          capacity_(capacity) {
         for (std::uint32_t i = 0; i < capacity; ++i) slots_[i].next_free = i + 1;
     }
     SlotPool(const SlotPool&) = delete;
@@ -53,8 +54,8 @@ class SlotPool {
         return true;
     }
 
-    /// True when `object` is exactly one of our objects and is lent now. Any address may be given; it
-    /// is not dereferenced.
+    /// True when `object` is exactly one of our objects and is lent now. Any address may be given;
+    /// it is not dereferenced.
     [[nodiscard]] bool lent(const void* object) const noexcept {
         const std::uint32_t index = index_of(object);
         return index != capacity_ && (slots_[index].generation & 1U) != 0;

@@ -27,7 +27,7 @@ Result<Endpoint*> SendrecvDevice::get_endpoint() {
     auto it = endpoints_.find(key);
     if (it == endpoints_.end()) {
         DUOFI_ASSIGN(auto domain, get_domain(key));
-        DUOFI_ASSIGN(auto opened, ofi::Endpoint::open(std::move(domain)));
+        DUOFI_ASSIGN(auto opened, ofi::Endpoint::open(std::move(domain), hook_));
         it = endpoints_.emplace(key, std::make_unique<SendrecvEndpoint>(*this, key, std::move(opened))).first;
     }
     ++it->second->references_;

@@ -19,8 +19,12 @@ class SendrecvDevice : public Device {
   public:
     /// `info` and `settings` outlive the device.
     SendrecvDevice(const ofi::DeviceInfo& info, const Settings& settings, const DeviceProperties& properties,
-                   bool domain_per_thread)
-        : info_(info), settings_(settings), properties_(properties), domain_per_thread_(domain_per_thread) {}
+                   bool domain_per_thread, ofi::EndpointHook hook = {})
+        : info_(info),
+          settings_(settings),
+          properties_(properties),
+          domain_per_thread_(domain_per_thread),
+          hook_(std::move(hook)) {}
 
     Result<Endpoint*> get_endpoint() override;
     [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
@@ -37,6 +41,7 @@ class SendrecvDevice : public Device {
     const Settings& settings_;
     DeviceProperties properties_;
     bool domain_per_thread_;
+    ofi::EndpointHook hook_;  ///< per-endpoint validation (net contract 4.9)
     Mutex mutex_;
     std::unordered_map<std::uint64_t, std::unique_ptr<SendrecvEndpoint>> endpoints_;
     std::unordered_map<std::uint64_t, std::weak_ptr<ofi::Domain>> domains_;

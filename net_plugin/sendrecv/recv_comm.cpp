@@ -170,7 +170,9 @@ void SendrecvRecvComm::on_peer_lost() noexcept {
     if (stage_ == Stage::open) stage_ = Stage::lost;
 }
 
-bool SendrecvRecvComm::waiting() const noexcept { return first_ != nullptr || at_provider_ != 0; }
+bool SendrecvRecvComm::waiting() const noexcept {
+    return first_ != nullptr || at_provider_ != 0 || !answer_left();
+}
 
 void SendrecvRecvComm::on_tick(Nanoseconds now) noexcept {
     const auto limit = static_cast<Nanoseconds>(ofi_.domain().settings().stall_seconds * kSecond);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/unit/topology/sysfs_tree.hpp"
@@ -79,6 +80,24 @@ TEST(Machine, ThisMachineIsReadOnce) {
     ASSERT_NE(machine, nullptr);
     EXPECT_GE(machine->numa_node_count(), 1);
     EXPECT_EQ(Machine::of_this_process(), machine);
+}
+
+TEST(Machine, PciDevicesOfThisMachineAreFoundWithoutTheBlockedComponents) {
+    const std::filesystem::path devices = "/sys/bus/pci/devices";
+    if (!std::filesystem::exists(devices)) GTEST_SKIP() << "no PCI bus here";
+    const Machine* const machine = Machine::of_this_process();
+    ASSERT_NE(machine, nullptr);
+    if (machine->numa_node_count() != 1) GTEST_SKIP() << "which node is right is not known here";
+    int networks = 0, found = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(devices)) {
+        const auto kind = Sysfs().first_line((entry.path() / "class").string());
+        if (!kind || kind->rfind("0x02", 0) != 0) continue;
+        const auto address = PciAddress::parse(entry.path().filename().string());
+        ASSERT_TRUE(address);
+        ++networks;
+        if (machine->numa_node(*address) == 0) ++found;
+    }
+    EXPECT_EQ(found, networks);
 }
 
 }  // namespace

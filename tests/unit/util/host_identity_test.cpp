@@ -82,7 +82,8 @@ TEST(HostIdentity, ChildIsGoneOnceItIsAZombieAndAfterIt) {
     if (child == 0) {
         const HostIdentity mine = read_host_identity();
         char byte = 0;
-        if (::write(to_parent[1], &mine, sizeof(mine)) < 0 || ::read(to_child[0], &byte, 1) < 0) _exit(1);
+        if (::write(to_parent[1], &mine, sizeof(mine)) < 0 || ::read(to_child[0], &byte, 1) < 0)
+            _exit(1);
         _exit(0);
     }
     HostIdentity peer;

@@ -40,7 +40,8 @@ TEST(IntervalMap, NeighboursInOnePageAreDistinct) {
 TEST(IntervalMap, NestedRangesFallBackToTheOuterOne) {
     Map map;
     map.insert(0x1000, 0x10000, 1);
-    for (int i = 0; i < 8; ++i) map.insert(0x2000 + 0x100 * static_cast<std::uintptr_t>(i), 0x80, 10 + i);
+    for (int i = 0; i < 8; ++i)
+        map.insert(0x2000 + 0x100 * static_cast<std::uintptr_t>(i), 0x80, 10 + i);
     EXPECT_EQ(covering(map, 0x2700, 0x1000), 1);
     EXPECT_EQ(covering(map, 0x2080, 0x10), 1);
     ASSERT_TRUE(map.erase(0x1000, 0x10000, 1));
@@ -87,7 +88,8 @@ TEST(IntervalMap, VisitsOverlaps) {
     map.insert(10, 10, "a");
     map.insert(15, 10, "b");
     std::string seen;
-    map.for_each_overlapping(19, 11, [&](std::uintptr_t, std::size_t, std::string& v) { seen += v; });
+    map.for_each_overlapping(19, 11,
+                             [&](std::uintptr_t, std::size_t, std::string& v) { seen += v; });
     EXPECT_EQ(seen, "ab");
     seen.clear();
     map.for_each([&](std::uintptr_t start, std::size_t, std::string& v) {

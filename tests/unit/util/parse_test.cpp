@@ -93,8 +93,8 @@ TEST(Parse, ChoiceInAnyCase) {
 }
 
 TEST(Parse, InterfaceListForm) {
-    for (const char* text : {"lo,docker0", "eth0.100", "^docker,lo", "=eth0", "^=eth0", "br-1", "a,,b",
-                             "veth1@if2", "abcdefghijklmno"})
+    for (const char* text : {"lo,docker0", "eth0.100", "^docker,lo", "=eth0", "^=eth0", "br-1",
+                             "a,,b", "veth1@if2", "abcdefghijklmno"})
         EXPECT_TRUE(check_interface_list(text)) << text;
     for (const char* text : {"", ",,", ";", "^", "=", "==eth0", "eth0;eth1", "a b", "eth/0",
                              "abcdefghijklmnop", "99999999999999999999"})

@@ -47,8 +47,8 @@ RC_GTEST_PROP(ByteIoProperty, WhatIsWrittenIsRead,
     RC_ASSERT(in.ok());
 }
 
-// Whatever is asked for, in whatever order: the position never leaves the buffer, and ok() says whether
-// all of it was there.
+// Whatever is asked for, in whatever order: the position never leaves the buffer, and ok() says
+// whether all of it was there.
 RC_GTEST_PROP(ByteIoProperty, ReaderNeverLeavesTheBuffer,
               (const std::vector<std::uint8_t>& content, const std::vector<std::uint8_t>& steps)) {
     const auto buffer = as_bytes(content);
@@ -57,11 +57,20 @@ RC_GTEST_PROP(ByteIoProperty, ReaderNeverLeavesTheBuffer,
     for (const std::uint8_t step : steps) {
         const std::size_t count = step % 9;
         switch (count) {
-            case 1: (void)in.u8(); break;
-            case 2: (void)in.u16(); break;
-            case 4: (void)in.u32(); break;
-            case 8: (void)in.u64(); break;
-            default: in.skip(count);
+            case 1:
+                (void)in.u8();
+                break;
+            case 2:
+                (void)in.u16();
+                break;
+            case 4:
+                (void)in.u32();
+                break;
+            case 8:
+                (void)in.u64();
+                break;
+            default:
+                in.skip(count);
         }
         asked += count;
         RC_ASSERT(in.position() <= buffer.size());

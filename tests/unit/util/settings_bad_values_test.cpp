@@ -14,7 +14,8 @@ using test::SettingsEnv;
 TEST(SettingsBadValues, EveryVariableGivesExactlyOneClearLine) {
     for (const SettingDescriptor& row : setting_table()) {
         if (setting_owner(row) == SettingOwner::foreign) continue;
-        for (const char* value : {"", " ", "abc", "-1", "99999999999999999999", ",,", ";", "1\n2"}) {
+        for (const char* value :
+             {"", " ", "abc", "-1", "99999999999999999999", ",,", ";", "1\n2"}) {
             SCOPED_TRACE(std::string(row.name) + "='" + value + "'");
             const LogLines lines;
             const std::string name(row.name);
@@ -40,27 +41,31 @@ TEST(SettingsBadValues, EveryVariableGivesExactlyOneClearLine) {
 
 TEST(SettingsBadValues, EmptyIsUnsetForTextsAndBadForNumbers) {
     const LogLines lines;
-    const auto texts = SettingsEnv{{"OFI_NCCL_PROTOCOL", ""},
-                                   {"OFI_NCCL_EXCLUDE_TCP_IF", ""},
-                                   {"DUOFI_OFI_PROVIDER", " "},
-                                   {"OFI_NCCL_PLATFORM", ""}}
-                           .load();
+    const auto texts = SettingsEnv{
+        {"OFI_NCCL_PROTOCOL", ""},
+        {"OFI_NCCL_EXCLUDE_TCP_IF", ""},
+        {"DUOFI_OFI_PROVIDER", " "},
+        {"OFI_NCCL_PLATFORM",
+         ""}}.load();
     ASSERT_TRUE(texts);
     EXPECT_EQ(lines.with("counts as not set").size(), 4u) << lines.dump();
     EXPECT_FALSE(texts->exclude_tcp_if);
     EXPECT_FALSE((SettingsEnv{{"OFI_NCCL_CQ_SIZE", ""}}.load()));
-    EXPECT_EQ(lines.with("OFI_NCCL_CQ_SIZE set to invalid value (empty)").size(), 1u) << lines.dump();
+    EXPECT_EQ(lines.with("OFI_NCCL_CQ_SIZE set to invalid value (empty)").size(), 1u)
+        << lines.dump();
 }
 
 TEST(SettingsBadValues, AllAreReportedBeforeFailing) {
     const LogLines lines;
-    EXPECT_FALSE((SettingsEnv{{"OFI_NCCL_CQ_SIZE", "x"},
-                              {"OFI_NCCL_PROTOCOL", "TCP"},
-                              {"DUOFI_PEER_TIMEOUT", "soon"},
-                              {"OFI_NCCL_TYPO", "1"}}
-                      .load()));
+    EXPECT_FALSE((SettingsEnv{
+        {"OFI_NCCL_CQ_SIZE", "x"},
+        {"OFI_NCCL_PROTOCOL", "TCP"},
+        {"DUOFI_PEER_TIMEOUT", "soon"},
+        {"OFI_NCCL_TYPO",
+         "1"}}.load()));
     EXPECT_EQ(lines.with("set to invalid value").size(), 3u) << lines.dump();
-    EXPECT_EQ(lines.with("OFI_NCCL_PROTOCOL set to invalid value TCP (accepted: SENDRECV or RDMA)").size(),
+    EXPECT_EQ(lines.with("OFI_NCCL_PROTOCOL set to invalid value TCP (accepted: SENDRECV or RDMA)")
+                  .size(),
               1u)
         << lines.dump();
     EXPECT_EQ(lines.with("OFI_NCCL_TYPO").size(), 1u);
@@ -77,12 +82,17 @@ TEST(SettingsBadValues, StrictTurnsOurWarningIntoAFailure) {
 }
 
 TEST(SettingsBadValues, LimitsOfNumbers) {
-    for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-             {"OFI_NCCL_MR_KEY_SIZE", "0"},       {"OFI_NCCL_MR_KEY_SIZE", "9"},
-             {"OFI_NCCL_CQ_READ_COUNT", "0"},     {"OFI_NCCL_EAGER_MAX_SIZE", "-2"},
-             {"OFI_NCCL_NIC_DUP_CONNS", "-1"},    {"OFI_NCCL_NET_LATENCY", "nan"},
-             {"OFI_NCCL_FORCE_NUM_RAILS", "5"},   {"OFI_NCCL_MIN_STRIPE_SIZE", "0"},
-             {"OFI_NCCL_CM_NUM_RX_BUFFERS", "0"}, {"OFI_NCCL_CQ_SIZE", "17G"}})
+    for (const auto& [name, value] :
+         std::vector<std::pair<std::string, std::string>>{{"OFI_NCCL_MR_KEY_SIZE", "0"},
+                                                          {"OFI_NCCL_MR_KEY_SIZE", "9"},
+                                                          {"OFI_NCCL_CQ_READ_COUNT", "0"},
+                                                          {"OFI_NCCL_EAGER_MAX_SIZE", "-2"},
+                                                          {"OFI_NCCL_NIC_DUP_CONNS", "-1"},
+                                                          {"OFI_NCCL_NET_LATENCY", "nan"},
+                                                          {"OFI_NCCL_FORCE_NUM_RAILS", "5"},
+                                                          {"OFI_NCCL_MIN_STRIPE_SIZE", "0"},
+                                                          {"OFI_NCCL_CM_NUM_RX_BUFFERS", "0"},
+                                                          {"OFI_NCCL_CQ_SIZE", "17G"}})
         EXPECT_FALSE((SettingsEnv{{name, value}}.load())) << name << "=" << value;
 }
 
@@ -95,11 +105,12 @@ TEST(SettingsBadValues, LongValueIsCutInTheMessage) {
 
 TEST(SettingsBadValues, NamesWithoutEffectNeverFail) {
     const LogLines lines;
-    EXPECT_TRUE((SettingsEnv{{"OFI_NCCL_DISABLE_CLOSE_MESSAGE", "0"},
-                             {"OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "1"},
-                             {"OFI_NCCL_TUNER_TYPE", "x"},
-                             {"DUOFI_RMA", "1"}}
-                     .load()));
+    EXPECT_TRUE((SettingsEnv{
+        {"OFI_NCCL_DISABLE_CLOSE_MESSAGE", "0"},
+        {"OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "1"},
+        {"OFI_NCCL_TUNER_TYPE", "x"},
+        {"DUOFI_RMA",
+         "1"}}.load()));
     ASSERT_EQ(lines.all().size(), 4u) << lines.dump();
     const auto removed = lines.with("MIN_POSTED_BOUNCE_BUFFERS has been removed");
     ASSERT_EQ(removed.size(), 1u);

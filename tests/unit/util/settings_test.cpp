@@ -14,7 +14,9 @@ namespace {
 using test::LogLines;
 using test::SettingsEnv;
 
-const SettingDescriptor& row(std::string_view name) { return *find_setting(name); }
+const SettingDescriptor& row(std::string_view name) {
+    return *find_setting(name);
+}
 
 TEST(Settings, EmptyEnvironmentGivesDefaultsAndNoLine) {
     const LogLines lines;
@@ -29,20 +31,20 @@ TEST(Settings, EmptyEnvironmentGivesDefaultsAndNoLine) {
 }
 
 TEST(Settings, ReadsEachKindOfValue) {
-    const auto settings = SettingsEnv{{"OFI_NCCL_PROTOCOL", "rdma"},
-                                      {"OFI_NCCL_EXCLUDE_TCP_IF", "lo,docker0"},
-                                      {"OFI_NCCL_GDR_FLUSH_DISABLE", "True"},
-                                      {"OFI_NCCL_EAGER_MAX_SIZE", "-1"},
-                                      {"OFI_NCCL_CQ_SIZE", "4K"},
-                                      {"OFI_NCCL_NET_LATENCY", "35.5"},
-                                      {"OFI_NCCL_DOMAIN_PER_THREAD", "1"},
-                                      {"OFI_NCCL_PROGRESS_MODEL", "manual"},
-                                      {"OFI_NCCL_MIN_STRIPE_SIZE", "64K"},
-                                      {"DUOFI_STALL_SECONDS", "500ms"},
-                                      {"DUOFI_NET_TCP_RAILS", "4"},
-                                      {"FI_PROVIDER", "any;thing"},
-                                      {"NCCL_PROTO", ""}}
-                              .load();
+    const auto settings = SettingsEnv{
+        {"OFI_NCCL_PROTOCOL", "rdma"},
+        {"OFI_NCCL_EXCLUDE_TCP_IF", "lo,docker0"},
+        {"OFI_NCCL_GDR_FLUSH_DISABLE", "True"},
+        {"OFI_NCCL_EAGER_MAX_SIZE", "-1"},
+        {"OFI_NCCL_CQ_SIZE", "4K"},
+        {"OFI_NCCL_NET_LATENCY", "35.5"},
+        {"OFI_NCCL_DOMAIN_PER_THREAD", "1"},
+        {"OFI_NCCL_PROGRESS_MODEL", "manual"},
+        {"OFI_NCCL_MIN_STRIPE_SIZE", "64K"},
+        {"DUOFI_STALL_SECONDS", "500ms"},
+        {"DUOFI_NET_TCP_RAILS", "4"},
+        {"FI_PROVIDER", "any;thing"},
+        {"NCCL_PROTO", ""}}.load();
     ASSERT_TRUE(settings);
     EXPECT_EQ(settings->protocol, "RDMA");
     EXPECT_EQ(settings->exclude_tcp_if, "lo,docker0");
@@ -61,17 +63,20 @@ TEST(Settings, ReadsEachKindOfValue) {
 }
 
 TEST(Settings, MinusOneLeavesTheThreadChoiceToThePlatform) {
-    const auto settings =
-        SettingsEnv{{"OFI_NCCL_DOMAIN_PER_THREAD", "-1"}, {"OFI_NCCL_EARLY_COMPLETION", "auto"}}.load();
+    const auto settings = SettingsEnv{
+        {"OFI_NCCL_DOMAIN_PER_THREAD", "-1"},
+        {"OFI_NCCL_EARLY_COMPLETION",
+         "auto"}}.load();
     ASSERT_TRUE(settings);
     EXPECT_FALSE(settings->domain_per_thread);
     EXPECT_FALSE(settings->early_completion);
 }
 
 TEST(Settings, OneLimitOfAPairMovesTheOther) {
-    const auto settings = SettingsEnv{{"OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS", "200"},
-                                      {"OFI_NCCL_RDMA_MAX_POSTED_CONTROL_BUFFERS", "8"}}
-                              .load();
+    const auto settings = SettingsEnv{
+        {"OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS", "200"},
+        {"OFI_NCCL_RDMA_MAX_POSTED_CONTROL_BUFFERS",
+         "8"}}.load();
     ASSERT_TRUE(settings);
     EXPECT_EQ(settings->eager_max_posted, 200);
     EXPECT_EQ(settings->control_min_posted, 8);
@@ -79,9 +84,10 @@ TEST(Settings, OneLimitOfAPairMovesTheOther) {
 
 TEST(Settings, ContradictingPairFails) {
     const LogLines lines;
-    const auto settings = SettingsEnv{{"OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS", "200"},
-                                      {"OFI_NCCL_RDMA_MAX_POSTED_EAGER_BUFFERS", "100"}}
-                              .load();
+    const auto settings = SettingsEnv{
+        {"OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS", "200"},
+        {"OFI_NCCL_RDMA_MAX_POSTED_EAGER_BUFFERS",
+         "100"}}.load();
     ASSERT_FALSE(settings);
     EXPECT_EQ(settings.error().provider_errno, 22);
     EXPECT_EQ(lines.with("set to invalid value 200").size(), 1u) << lines.dump();
@@ -89,12 +95,13 @@ TEST(Settings, ContradictingPairFails) {
 
 TEST(Settings, UnknownNameGetsTheNearestRealOne) {
     const LogLines lines;
-    ASSERT_TRUE((SettingsEnv{{"OFI_NCCL_PROTOCOLL", "RDMA"},
-                             {"NCCL_OFI_CQ_SIZE", "1"},
-                             {"DUOFI_STRICKT", "1"},
-                             {"OFI_NCCL_COMPLETELY_ELSEWHERE_AND_LONG", "1"},
-                             {"PATH", "/bin"}}
-                     .load()));
+    ASSERT_TRUE((SettingsEnv{
+        {"OFI_NCCL_PROTOCOLL", "RDMA"},
+        {"NCCL_OFI_CQ_SIZE", "1"},
+        {"DUOFI_STRICKT", "1"},
+        {"OFI_NCCL_COMPLETELY_ELSEWHERE_AND_LONG", "1"},
+        {"PATH",
+         "/bin"}}.load()));
     ASSERT_EQ(lines.all().size(), 4u) << lines.dump();
     EXPECT_EQ(lines.with("OFI_NCCL_PROTOCOLL is not").size(), 1u);
     EXPECT_EQ(lines.with("did you mean OFI_NCCL_PROTOCOL?").size(), 1u);
@@ -126,7 +133,8 @@ TEST(Settings, NamedByUser) {
     };
     for (const char* value : {"duofi", "OFI", "ofi", "Libfabric", "AWS Libfabric"})
         EXPECT_TRUE(named("NCCL_NET", value)) << value;
-    for (const char* value : {"duofi", "x,duofi", "librccl-net-duofi.so", "/opt/lib/libduofi-plugin.so"})
+    for (const char* value :
+         {"duofi", "x,duofi", "librccl-net-duofi.so", "/opt/lib/libduofi-plugin.so"})
         EXPECT_TRUE(named("NCCL_NET_PLUGIN", value)) << value;
     for (const char* value : {"", "ofi", "none", "/opt/duofi/lib/libnccl-net-x.so"})
         EXPECT_FALSE(named("NCCL_NET_PLUGIN", value)) << value;
@@ -168,7 +176,8 @@ TEST(SettingsTable, NamesAreUniqueAndReadRowsAreBound) {
 TEST(SettingsTable, DefaultsLieWithinTheirLimits) {
     const Settings defaults;
     for (const SettingDescriptor& descriptor : setting_table()) {
-        if (descriptor.use != SettingUse::read || descriptor.form == SettingForm::presence) continue;
+        if (descriptor.use != SettingUse::read || descriptor.form == SettingForm::presence)
+            continue;
         const std::string text = value_text(defaults, descriptor);
         if (text == descriptor.unset_text) continue;
         Settings scratch;

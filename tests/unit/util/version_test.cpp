@@ -16,7 +16,8 @@ TEST(Version, TextNamesPackageVersionAndRevision) {
     EXPECT_NE(std::string(kRevision), "");
 }
 
-// People look for it with `strings`. The text is put together here, so that only the constant matches.
+// People look for it with `strings`. The text is put together here, so that only the constant
+// matches.
 TEST(Version, TextIsInTheFile) {
     std::ifstream file("/proc/self/exe", std::ios::binary);
     const std::string content{std::istreambuf_iterator<char>(file), {}};
