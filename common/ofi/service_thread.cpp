@@ -97,7 +97,10 @@ class Service {
 
     static bool serve(Served& served, Nanoseconds now, bool tick) {
         Endpoint& endpoint = *served.endpoint;
-        if (!endpoint.mutex().try_lock()) return true;  // somebody is at work there
+        if (tick)
+            endpoint.mutex().lock();  // peers' life must be looked at, however busy the caller is
+        else if (!endpoint.mutex().try_lock())
+            return true;  // somebody is at work there
         const bool untouched = endpoint.poll_count() == served.polls_seen;
         if (tick) endpoint.tick(now);
         if (tick || (untouched && endpoint.owes_progress())) endpoint.poll();

@@ -67,23 +67,33 @@ void SendrecvListenComm::on_message(const ofi::Message& message) noexcept {
 // Once the answer is in the fabric's hands the comm is given out at once: both sides could wait for each other
 // otherwise. An answer that cannot leave does not hold up the caller, who asks again.
 Result<RecvComm*> SendrecvListenComm::accept() {
-    const std::scoped_lock lock(ofi_.mutex());
-    ofi_.poll();
-    while (answering_ == nullptr && !waiting_.empty()) {
+    bool answered = false;
+    RecvComm* ready = nullptr;
+    {
+        const std::scoped_lock lock(ofi_.mutex());
+        ofi_.poll();
+        if (answering_ == nullptr) answered = answer_next();
+        // An asker that died meanwhile: the caller gets the comm all the same and learns from its first test.
+        if (answering_ != nullptr && (answering_->answer_left() || answering_->lost()))
+            ready = answering_.release();
+    }
+    if (answered) {
+        endpoint_.add_reference();
+        ofi::service_wake();
+    }
+    return ready;
+}
+
+bool SendrecvListenComm::answer_next() {
+    while (!waiting_.empty()) {
         const ofi::Hello hello = waiting_.front();
         waiting_.pop_front();
         auto comm = std::make_unique<SendrecvRecvComm>(endpoint_);
         if (!comm->answer(hello)) continue;  // logged; that side runs into its deadline
-        endpoint_.add_reference();
         answering_ = std::move(comm);
-        ofi::service_wake();
+        return true;
     }
-    if (answering_ == nullptr) return nullptr;
-    if (!answering_->answer_left()) {
-        if (!answering_->lost()) return nullptr;
-        // The asker died meanwhile. The caller gets the comm all the same and learns from its first test.
-    }
-    return answering_.release();
+    return false;
 }
 
 }  // namespace duofi::net

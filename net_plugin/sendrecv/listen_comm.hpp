@@ -26,6 +26,8 @@ class SendrecvListenComm : public ListenComm, private ofi::PortOwner {
   private:
     static constexpr std::size_t kMaxWaiting = 4096;
     void on_message(const ofi::Message& message) noexcept override;
+    /// Answers the oldest request that can be answered; lock held.
+    [[nodiscard]] bool answer_next();
     void refuse(const ofi::Hello& hello, ofi::RefuseReason reason) noexcept;
 
     SendrecvEndpoint& endpoint_;

@@ -16,26 +16,43 @@ struct Flight {
     int recvs = 0;
 };
 
+// One offer; an error is the peer's right once it closed its end.
+bool taken(ncclResult_t result, void* request) {
+    require(result == ncclSuccess || result == ncclRemoteError, "a post gave {}", result_name(result));
+    return result == ncclSuccess && request != nullptr;
+}
+
+bool offer_recv(const Link& link, MemoryBuffer& buffer, int tag, void* mhandle) {
+    void* data = buffer.data();
+    int size = static_cast<int>(buffer.size());
+    void* request = nullptr;
+    const ncclResult_t result = link.recv.net()->irecv(link.recv.get(), 1, &data, &size, &tag, &mhandle, &request);
+    return taken(result, request);
+}
+
+bool offer_send(const Link& link, MemoryBuffer& buffer, int tag, void* mhandle) {
+    void* request = nullptr;
+    const ncclResult_t result = link.send.net()->isend(link.send.get(), buffer.data(), static_cast<int>(buffer.size()), tag,
+                                                       mhandle, &request);
+    return taken(result, request);
+}
+
 // Posts what the comm takes and tests nothing.
 Flight launch(const Link& link, int count, std::size_t bytes, int send_tag, int recv_tag) {
     Flight flight;
     for (int i = 0; i < count; ++i) {
         flight.buffers.push_back(std::make_unique<MemoryBuffer>(bytes));
         flight.registrations.emplace_back(link.recv, flight.buffers.back()->data(), bytes);
-        const Part part{flight.buffers.back()->data(), static_cast<int>(bytes), recv_tag,
-                        flight.registrations.back().handle()};
         for (int k = 0; k < kTries && flight.recvs <= i; ++k) {
-            if (try_recv(link.recv, {&part, 1}) != nullptr) ++flight.recvs;
+            flight.recvs += offer_recv(link, *flight.buffers.back(), recv_tag, flight.registrations.back().handle()) ? 1 : 0;
         }
     }
     for (int i = 0; i < count; ++i) {
         flight.buffers.push_back(std::make_unique<MemoryBuffer>(bytes));
         flight.buffers.back()->fill(static_cast<std::uint64_t>(i));
         flight.registrations.emplace_back(link.send, flight.buffers.back()->data(), bytes);
-        const Part part{flight.buffers.back()->data(), static_cast<int>(bytes), send_tag,
-                        flight.registrations.back().handle()};
         for (int k = 0; k < kTries && flight.sends <= i; ++k) {
-            if (try_send(link.send, part) != nullptr) ++flight.sends;
+            flight.sends += offer_send(link, *flight.buffers.back(), send_tag, flight.registrations.back().handle()) ? 1 : 0;
         }
     }
     return flight;
@@ -58,7 +75,7 @@ DUOFI_CONFORMANCE(close_with_traffic_in_flight) {
         rank.step("round " + std::to_string(round));
         Link link = connect_pair(rank, net);
         Flight flight = launch(link, count, 1 << 20, 1, 1);
-        require(flight.recvs > 0, "no receive was taken");
+        require(round % 2 != 0 || flight.recvs > 0, "no receive was taken");
         if (round % 2 == 0) rank.barrier();
         flight.registrations.clear();
         if (round % 3 == 0) {
