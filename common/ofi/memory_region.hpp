@@ -18,7 +18,6 @@ struct MemoryRegion {
     std::uint64_t own_key = 0;  ///< key to give back, 0 if the provider chose it
     bool has_own_key = false;
     std::uint32_t references = 0;
-    bool cached = false;  ///< may be shared by later registrations
     MemoryRegionPtr fid;
 
     [[nodiscard]] void* descriptor() const noexcept { return fi_mr_desc(fid.get()); }

@@ -2,7 +2,8 @@
 
 #include <sys/uio.h>
 
-#include <algorithm>
+#include <cerrno>
+#include <memory>
 
 #include "common/ofi/errors.hpp"
 #include "common/util/log.hpp"
@@ -17,20 +18,6 @@ RegistrationCache::RegistrationCache(fid_domain* domain, std::uint64_t mr_mode, 
       own_keys_(own_keys),
       share_(share && (mr_mode & FI_MR_ENDPOINT) == 0),
       keys_(key_bytes) {}
-
-MemoryRegion* RegistrationCache::find_covering(std::uintptr_t address, std::size_t length) {
-    // Candidates start at or below `address` and not further below than the longest region reaches.
-    auto it = regions_.upper_bound(address);
-    while (it != regions_.begin()) {
-        --it;
-        MemoryRegion& region = *it->second;
-        if (address - region.address >= longest_) break;
-        if (region.cached && length <= region.length &&
-            address - region.address <= region.length - length)
-            return &region;
-    }
-    return nullptr;
-}
 
 Status RegistrationCache::open_region(MemoryRegion& region, std::uint64_t access, fid_ep* endpoint) {
     if (own_keys_) {
@@ -64,34 +51,31 @@ Result<MemoryRegion*> RegistrationCache::acquire(void* address, std::size_t leng
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::scoped_lock lock(mutex_);
     if (share_) {
-        if (MemoryRegion* found = find_covering(begin, length)) {
-            ++found->references;
-            return found;
+        if (MemoryRegion** found = regions_.find_covering(begin, length)) {
+            ++(*found)->references;
+            return *found;
         }
     }
     auto region = std::make_unique<MemoryRegion>();
     region->address = begin;
     region->length = length;
     region->references = 1;
-    region->cached = share_;
-    DUOFI_TRY(open_region(*region, access, endpoint));
-    MemoryRegion* raw = region.get();
-    regions_.emplace(begin, std::move(region));
-    longest_ = std::max(longest_, length);
-    return raw;
+    if (!regions_.insert(begin, length, region.get()))
+        return fail(Errc::invalid_argument, "registration range", EINVAL);
+    if (Status opened = open_region(*region, access, endpoint); !opened) {
+        regions_.erase(begin, length, region.get());
+        return tl::unexpected(opened.error());
+    }
+    return region.release();
 }
 
 void RegistrationCache::release(MemoryRegion* region) noexcept {
     const std::scoped_lock lock(mutex_);
     if (--region->references != 0) return;
-    const auto [first, last] = regions_.equal_range(region->address);
-    for (auto it = first; it != last; ++it) {
-        if (it->second.get() != region) continue;
-        region->fid.reset();  // the key stays taken until the provider has let go of it (P7)
-        if (region->has_own_key) keys_.release(region->own_key);
-        regions_.erase(it);
-        return;
-    }
+    region->fid.reset();  // the key stays taken until the provider has let go of it (P7)
+    if (region->has_own_key) keys_.release(region->own_key);
+    regions_.erase(region->address, region->length, region);
+    delete region;
 }
 
 std::size_t RegistrationCache::regions() const {

@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 
 #include "common/ofi/key_allocator.hpp"
 #include "common/ofi/memory_region.hpp"
 #include "common/util/error.hpp"
+#include "common/util/interval_map.hpp"
 
 namespace duofi::ofi {
 
@@ -21,8 +21,8 @@ class RegistrationCache {
                       bool share);
 
     /// Registers [address, address+length) for `access` (FI_SEND | FI_RECV ...). `endpoint` is the one the
-    /// region is bound to where FI_MR_ENDPOINT was granted, else ignored. Errors: no_memory, or the
-    /// provider's (logged); nothing is left behind by a failure.
+    /// region is bound to where FI_MR_ENDPOINT was granted, else ignored. Errors: invalid_argument for a range
+    /// that leaves the address space, no_memory, or the provider's (logged); nothing is left behind by a failure.
     [[nodiscard]] Result<MemoryRegion*> acquire(void* address, std::size_t length, std::uint64_t access,
                                                 fid_ep* endpoint);
     void release(MemoryRegion* region) noexcept;
@@ -30,7 +30,6 @@ class RegistrationCache {
     [[nodiscard]] std::size_t regions() const;
 
   private:
-    [[nodiscard]] MemoryRegion* find_covering(std::uintptr_t address, std::size_t length);
     [[nodiscard]] Status open_region(MemoryRegion& region, std::uint64_t access, fid_ep* endpoint);
 
     fid_domain* domain_;
@@ -39,8 +38,7 @@ class RegistrationCache {
     bool share_;
     mutable std::mutex mutex_;
     KeyAllocator keys_;
-    std::multimap<std::uintptr_t, std::unique_ptr<MemoryRegion>> regions_;
-    std::size_t longest_ = 0;  ///< longest region ever, bounds the search for a covering one
+    IntervalMap<MemoryRegion*> regions_;  ///< owns; each ends with its last reference
 };
 
 }  // namespace duofi::ofi
