@@ -70,7 +70,8 @@ Result<ChildProcess> ChildProcess::start(int rank, const Variables& variables,
     const pid_t pid = ::fork();
     if (pid < 0) return fail(Errc::system, "fork", errno);
     if (pid == 0) run_child(parent, rank, variables, body);
-    static_cast<void>(::setpgid(pid, pid));  // both sides do it, so that it is done before either goes on
+    static_cast<void>(
+        ::setpgid(pid, pid));  // both sides do it, so that it is done before either goes on
     return ChildProcess(pid, rank);
 }
 
@@ -81,8 +82,7 @@ void ChildProcess::signal(int number) const noexcept {
 bool ChildProcess::reap(bool stopping) noexcept {
     if (!running_) return false;
     siginfo_t info{};
-    const int looked =
-        ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    const int looked = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (looked == 0 && info.si_pid == 0) return false;
     if (looked != 0 && errno == EINTR) return false;
     // What the rank started in its group goes with it, while the number still belongs to it.

@@ -89,12 +89,18 @@ Status take_root(const VariableReader& reader, LaunchFacts& facts) {
 
 const char* to_string(Launcher launcher) noexcept {
     switch (launcher) {
-        case Launcher::options: return "options";
-        case Launcher::torchrun: return "torchrun";
-        case Launcher::open_mpi: return "Open MPI";
-        case Launcher::slurm: return "Slurm";
-        case Launcher::pmi: return "PMI";
-        case Launcher::none: return "no launcher";
+        case Launcher::options:
+            return "options";
+        case Launcher::torchrun:
+            return "torchrun";
+        case Launcher::open_mpi:
+            return "Open MPI";
+        case Launcher::slurm:
+            return "Slurm";
+        case Launcher::pmi:
+            return "PMI";
+        case Launcher::none:
+            return "no launcher";
     }
     return "unknown";
 }

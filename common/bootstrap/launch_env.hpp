@@ -38,10 +38,11 @@ struct LaunchFacts {
 using VariableReader = std::function<std::optional<std::string>(const char* name)>;
 
 /// Explicit facts, then torchrun (RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT), Open MPI
-/// (OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK), Slurm (SLURM_PROCID SLURM_NTASKS SLURM_LOCALID), PMI (PMI_RANK
-/// PMI_SIZE). A launcher counts when its rank and size variables are both set; MASTER_ADDR and MASTER_PORT
-/// are taken with every launcher. Nothing found: source none, rank 0 of 1. Logs one INFO line "rank facts
-/// from X". Error: Errc::invalid_argument after one WARN line that names variable, value, accepted form.
+/// (OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK), Slurm (SLURM_PROCID SLURM_NTASKS SLURM_LOCALID), PMI
+/// (PMI_RANK PMI_SIZE). A launcher counts when its rank and size variables are both set;
+/// MASTER_ADDR and MASTER_PORT are taken with every launcher. Nothing found: source none, rank 0
+/// of 1. Logs one INFO line "rank facts from X". Error: Errc::invalid_argument after one WARN line
+/// that names variable, value, accepted form.
 [[nodiscard]] Result<LaunchFacts> launch_facts(const ExplicitFacts& given = {});
 [[nodiscard]] Result<LaunchFacts> launch_facts(const ExplicitFacts& given,
                                                const VariableReader& reader);

@@ -1,8 +1,6 @@
 #include "common/bootstrap/local_spawn.hpp"
 
 #include <fmt/core.h>
-#include <netinet/in.h>
-#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,8 +16,9 @@
 namespace duofi::bootstrap {
 namespace {
 
-constexpr Nanoseconds kSlice = 100 * kMillisecond;  // also covers a SIGCHLD that another thread took
-constexpr Nanoseconds kKillTime = 30 * kSecond;     // for the kernel to end what got SIGKILL
+constexpr Nanoseconds kSlice =
+    100 * kMillisecond;                          // also covers a SIGCHLD that another thread took
+constexpr Nanoseconds kKillTime = 30 * kSecond;  // for the kernel to end what got SIGKILL
 
 /// Blocks the three signals and makes children waitable; puts everything back at the end.
 class SignalScope {

@@ -50,7 +50,9 @@ bool is_self_connected(int fd) noexcept {
            std::memcmp(&here.storage, &there.storage, here.length) == 0;
 }
 
-bool is_again(int code) noexcept { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
+bool is_again(int code) noexcept {
+    return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
+}
 
 }  // namespace
 
@@ -112,7 +114,8 @@ Result<UniqueFd> listen_on(SocketAddress& address) {
         return fail(Errc::system, "bind", errno);
     if (::listen(fd.get(), SOMAXCONN) != 0) return fail(Errc::system, "listen", errno);
     address.length = sizeof address.storage;
-    if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0)
+    if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.length) !=
+        0)
         return fail(Errc::system, "getsockname", errno);
     return fd;
 }

@@ -1,5 +1,6 @@
-// Small layer over stream sockets for the exchange between ranks: names, deadlines, no blocking calls. All
-// sockets are close-on-exec and non-blocking. Any thread; one socket from one thread at a time.
+// Small layer over stream sockets for the exchange between ranks: names, deadlines, no blocking
+// calls. All sockets are close-on-exec and non-blocking. Any thread; one socket from one thread at
+// a time.
 #pragma once
 
 #include <sys/socket.h>
@@ -27,18 +28,21 @@ struct SocketAddress {
 /// "127.0.0.1:5000" or "[::1]:5000".
 [[nodiscard]] std::string to_string(const SocketAddress& address);
 
-/// Addresses of a name or number, IPv4 and IPv6, in the resolver's order. Empty `host` = any address (IPv6
-/// first). The resolver's own time-outs apply. Error: Errc::system with EADDRNOTAVAIL.
+/// Addresses of a name or number, IPv4 and IPv6, in the resolver's order. Empty `host` = any
+/// address (IPv6 first). The resolver's own time-outs apply. Error: Errc::system with
+/// EADDRNOTAVAIL.
 [[nodiscard]] Result<std::vector<SocketAddress>> resolve(const std::string& host,
                                                          std::uint16_t port);
 
-/// Bound and listening; `address` gets the port in use. An IPv6 any-address socket takes IPv4 as well.
+/// Bound and listening; `address` gets the port in use. An IPv6 any-address socket takes IPv4 as
+/// well.
 [[nodiscard]] Result<UniqueFd> listen_on(SocketAddress& address);
 
 /// One connection attempt, given up at the deadline.
 [[nodiscard]] Result<UniqueFd> connect_to(const SocketAddress& address, const Deadline& deadline);
 
-/// Sends or receives all of it. Errors: Errc::timed_out; Errc::remote (end of stream, ECONNRESET, …).
+/// Sends or receives all of it. Errors: Errc::timed_out; Errc::remote (end of stream, ECONNRESET,
+/// …).
 [[nodiscard]] Status send_all(int fd, std::span<const std::byte> data, const Deadline& deadline);
 [[nodiscard]] Status receive_all(int fd, std::span<std::byte> data, const Deadline& deadline);
 

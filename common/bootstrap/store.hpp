@@ -1,5 +1,6 @@
 // Exchange of small values between the ranks of one run, before any network of ours exists.
-// One object per rank; calls of one object come from one thread at a time. Every wait has a deadline.
+// One object per rank; calls of one object come from one thread at a time. Every wait has a
+// deadline.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,9 @@ using Bytes = std::vector<std::byte>;
 inline constexpr std::size_t kMaxKeyBytes = 256;
 inline constexpr std::size_t kMaxValueBytes = std::size_t{1} << 20;
 
-/// Errors of all waiting calls: Errc::timed_out when the deadline passed, Errc::remote when a rank that
-/// this run needs is gone (the WARN line names it), Errc::system when the store itself is unreachable,
-/// Errc::invalid_argument for keys or values over the limits.
+/// Errors of all waiting calls: Errc::timed_out when the deadline passed, Errc::remote when a rank
+/// that this run needs is gone (the WARN line names it), Errc::system when the store itself is
+/// unreachable, Errc::invalid_argument for keys or values over the limits.
 class Store {
   public:
     virtual ~Store() = default;
@@ -37,8 +38,8 @@ class Store {
     /// Returns when all ranks have entered the barrier with this name; a name may be used again.
     [[nodiscard]] virtual Status barrier(std::string_view name, const Deadline& deadline) = 0;
 
-    /// Every rank contributes one value; all get the values of all ranks, by rank. A name may be used again;
-    /// ranks must call gathers of one name in the same order.
+    /// Every rank contributes one value; all get the values of all ranks, by rank. A name may be
+    /// used again; ranks must call gathers of one name in the same order.
     [[nodiscard]] virtual Result<std::vector<Bytes>> gather(std::string_view name,
                                                             std::span<const std::byte> value,
                                                             const Deadline& deadline) = 0;

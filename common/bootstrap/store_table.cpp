@@ -21,10 +21,18 @@ void StoreTable::handle(int rank, wire::Request request, Answers& answers) {
         waiting_.erase(given_up);
     }
     switch (request.op) {
-        case wire::Op::set: set(rank, request, answers); break;
-        case wire::Op::get: get(rank, request, answers); break;
-        case wire::Op::barrier: enter(rank, request, answers); break;
-        case wire::Op::farewell: leave(rank, answers); break;
+        case wire::Op::set:
+            set(rank, request, answers);
+            break;
+        case wire::Op::get:
+            get(rank, request, answers);
+            break;
+        case wire::Op::barrier:
+            enter(rank, request, answers);
+            break;
+        case wire::Op::farewell:
+            leave(rank, answers);
+            break;
     }
 }
 

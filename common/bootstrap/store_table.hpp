@@ -21,11 +21,12 @@ class StoreTable {
   public:
     explicit StoreTable(int size) : size_(size) {}
 
-    /// Takes one request. A new request of a rank withdraws the one it still waits for (its caller gave up).
+    /// Takes one request. A new request of a rank withdraws the one it still waits for (its caller
+    /// gave up).
     void handle(int rank, wire::Request request, Answers& answers);
 
-    /// The connection of a rank ended without a farewell: everybody who waits is told, and so is every later
-    /// wait that cannot be served at once.
+    /// The connection of a rank ended without a farewell: everybody who waits is told, and so is
+    /// every later wait that cannot be served at once.
     void lose(int rank, Answers& answers);
 
     /// First rank that was lost, -1 if none.

@@ -1,5 +1,5 @@
-// Messages of the TCP store. Little-endian, fixed width; every length is checked before it is believed.
-// Values only; any thread.
+// Messages of the TCP store. Little-endian, fixed width; every length is checked before it is
+// believed. Values only; any thread.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@
 namespace duofi::bootstrap::wire {
 
 /// First bytes of every client; what does not begin so is not ours (report A11).
-inline constexpr std::array<std::byte, 8> kMagic{
-    std::byte{0xd0}, std::byte{0x0f}, std::byte{0x15}, std::byte{'d'},
-    std::byte{'u'},  std::byte{'o'},  std::byte{'f'},  std::byte{'i'}};
+inline constexpr std::array<std::byte, 8> kMagic{std::byte{0xd0}, std::byte{0x0f}, std::byte{0x15},
+                                                 std::byte{'d'},  std::byte{'u'},  std::byte{'o'},
+                                                 std::byte{'f'},  std::byte{'i'}};
 inline constexpr std::uint32_t kVersion = 1;
 
 /// magic 8, version u32, size u32, rank u32, zero u32.
@@ -33,9 +33,9 @@ inline constexpr std::size_t kMaxBodyBytes = kResponseFixedBytes + kMaxKeyBytes 
 enum class Op : std::uint8_t { set = 1, get = 2, barrier = 3, farewell = 4 };
 enum class State : std::uint8_t {
     ok = 0,
-    peer_gone = 1,     ///< `rank` is dead, or left a barrier behind
-    bad_hello = 2,     ///< version or size differ, or the rank is taken; the connection ends
-    bad_request = 3,   ///< malformed; the connection ends
+    peer_gone = 1,    ///< `rank` is dead, or left a barrier behind
+    bad_hello = 2,    ///< version or size differ, or the rank is taken; the connection ends
+    bad_request = 3,  ///< malformed; the connection ends
 };
 
 struct Hello {

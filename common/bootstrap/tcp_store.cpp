@@ -19,8 +19,8 @@
 namespace duofi::bootstrap {
 namespace {
 
-constexpr Nanoseconds kAttemptTime = 2 * kSecond;          // one connection attempt
-constexpr Nanoseconds kRetryPause = 20 * kMillisecond;     // before the next
+constexpr Nanoseconds kAttemptTime = 2 * kSecond;       // one connection attempt
+constexpr Nanoseconds kRetryPause = 20 * kMillisecond;  // before the next
 constexpr Nanoseconds kFarewellTime = 1 * kSecond;
 constexpr std::size_t kReadBytes = 64 * 1024;
 
@@ -30,19 +30,26 @@ Nanoseconds at_most(Nanoseconds limit, const Deadline& deadline) {
 
 const char* name_of(wire::Op op) {
     switch (op) {
-        case wire::Op::set: return "set";
-        case wire::Op::get: return "get";
-        case wire::Op::barrier: return "barrier";
-        case wire::Op::farewell: return "farewell";
+        case wire::Op::set:
+            return "set";
+        case wire::Op::get:
+            return "get";
+        case wire::Op::barrier:
+            return "barrier";
+        case wire::Op::farewell:
+            return "farewell";
     }
     return "unknown";
 }
 
 const char* hint_of(wire::Op op) {
     switch (op) {
-        case wire::Op::get: return "; no rank has set it";
-        case wire::Op::barrier: return "; not all ranks arrived";
-        default: return "; rank 0 does not answer";
+        case wire::Op::get:
+            return "; no rank has set it";
+        case wire::Op::barrier:
+            return "; not all ranks arrived";
+        default:
+            return "; rank 0 does not answer";
     }
 }
 
@@ -203,8 +210,7 @@ Status TcpStore::barrier(std::string_view name, const Deadline& deadline) {
     return {};
 }
 
-Result<std::vector<Bytes>> TcpStore::gather(std::string_view name,
-                                            std::span<const std::byte> value,
+Result<std::vector<Bytes>> TcpStore::gather(std::string_view name, std::span<const std::byte> value,
                                             const Deadline& deadline) {
     const std::uint64_t round = link_->gathers[std::string(name)]++;
     const std::string stem = "gather/" + std::to_string(round) + "/" + std::string(name) + "/";

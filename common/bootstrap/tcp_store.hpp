@@ -1,5 +1,6 @@
 // A store over TCP: rank 0 serves in a thread of its own, every rank (also 0) is a client.
-// The server drops what does not speak its protocol and never waits for a silent client (report A11).
+// The server drops what does not speak its protocol and never waits for a silent client (report
+// A11).
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace duofi::bootstrap {
 /// The serving side. The destructor stops and joins the thread and closes every socket.
 class TcpStoreServer {
   public:
-    /// Binds `host` (numeric or a name, IPv4 or IPv6; empty = every address) and `port` (0 = ephemeral) and
-    /// starts serving a run of `size` ranks. A client that has not greeted after `greeting_time` is dropped.
-    /// Errors: Errc::system, errno kept, after one WARN line.
+    /// Binds `host` (numeric or a name, IPv4 or IPv6; empty = every address) and `port` (0 =
+    /// ephemeral) and starts serving a run of `size` ranks. A client that has not greeted after
+    /// `greeting_time` is dropped. Errors: Errc::system, errno kept, after one WARN line.
     [[nodiscard]] static Result<std::unique_ptr<TcpStoreServer>> start(
         const std::string& host, std::uint16_t port, int size,
         Nanoseconds greeting_time = 10 * kSecond);
@@ -34,8 +35,8 @@ class TcpStoreServer {
     std::unique_ptr<State> state_;
 };
 
-/// The client side. Closing (the destructor) tells the server that this rank ended as planned; a connection
-/// that breaks without that makes every waiting rank fail with Errc::remote.
+/// The client side. Closing (the destructor) tells the server that this rank ended as planned; a
+/// connection that breaks without that makes every waiting rank fail with Errc::remote.
 class TcpStore final : public Store {
   public:
     /// Connects, repeating until the server is up or the deadline passes.
@@ -70,7 +71,8 @@ class TcpStore final : public Store {
     int dead_rank_ = -1;
 };
 
-/// Server and client of one rank in one object: rank 0 serves at the root address and connects to itself.
+/// Server and client of one rank in one object: rank 0 serves at the root address and connects to
+/// itself.
 struct Session {
     std::unique_ptr<TcpStoreServer> server;  ///< rank 0 only
     std::unique_ptr<Store> store;

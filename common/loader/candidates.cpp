@@ -13,9 +13,9 @@
 namespace duofi::loader {
 namespace {
 
-constexpr std::size_t kSlots = 16;            // entries of the caller's table
-constexpr std::size_t kNetReserved = 2;       // IB, Socket
-constexpr std::size_t kRmaReserved = 3;       // GIN library, net library, built-in proxy
+constexpr std::size_t kSlots = 16;              // entries of the caller's table
+constexpr std::size_t kNetReserved = 2;         // IB, Socket
+constexpr std::size_t kRmaReserved = 3;         // GIN library, net library, built-in proxy
 constexpr std::size_t kEntryBufferBytes = 255;  // an entry with its final zero
 
 /// Everything about one caller that building a list needs.
@@ -104,14 +104,15 @@ void parse_list(const Context& context, std::string_view value, CandidateList& l
         value.remove_prefix(end == std::string_view::npos ? value.size() : end + 1);
         if (item.empty()) continue;
         if (list.entries.size() >= capacity) {
-            list.lines.push_back({NCCL_LOG_INFO, subsystems,
-                                  fmt::format(messages::kListTooLong, context.variable(), announced)});
+            list.lines.push_back(
+                {NCCL_LOG_INFO, subsystems,
+                 fmt::format(messages::kListTooLong, context.variable(), announced)});
             return;
         }
         if (item.size() + 1 > kEntryBufferBytes) {
-            list.lines.push_back({NCCL_LOG_INFO, subsystems,
-                                  fmt::format(messages::kNameTooLong, context.variable(), item,
-                                              kEntryBufferBytes)});
+            list.lines.push_back(
+                {NCCL_LOG_INFO, subsystems,
+                 fmt::format(messages::kNameTooLong, context.variable(), item, kEntryBufferBytes)});
             continue;
         }
         list.entries.push_back(make_entry(context, item, Origin::environment));
@@ -123,8 +124,7 @@ void add_environment_entries(const Context& context, const std::optional<std::st
     const bool one = context.policy.generation == Generation::suffix_only ||
                      context.policy.generation == Generation::one_name;
     if (!value || (one && value->empty())) {
-        list.entries.push_back(
-            make_entry(context, context.prefix() + ".so", Origin::default_name));
+        list.entries.push_back(make_entry(context, context.prefix() + ".so", Origin::default_name));
         return;
     }
     if (one) {
@@ -132,8 +132,9 @@ void add_environment_entries(const Context& context, const std::optional<std::st
         return;
     }
     if (context.policy.wording == Wording::r2_28)
-        list.lines.push_back({NCCL_LOG_INFO, NCCL_ENV | NCCL_NET,
-                              fmt::format(messages::kSetByEnvironment, context.variable(), *value)});
+        list.lines.push_back(
+            {NCCL_LOG_INFO, NCCL_ENV | NCCL_NET,
+             fmt::format(messages::kSetByEnvironment, context.variable(), *value)});
     if (context.policy.none_empties_list && ::strcasecmp(value->c_str(), "none") == 0) return;
     parse_list(context, *value, list);
 }

@@ -13,7 +13,8 @@ namespace duofi::loader {
 /// Which plugin interface is looked for.
 enum class Flavour { net, rma };
 
-/// One line of the caller's log. `level` and `subsystems` have the callers' values (net contract 2.1).
+/// One line of the caller's log. `level` and `subsystems` have the callers' values (net
+/// contract 2.1).
 struct HostLine {
     int level = 0;
     unsigned long subsystems = 0;
@@ -28,8 +29,8 @@ enum class Origin {
     net_library,   ///< net library that is already open (L-3, L-4)
 };
 
-/// One entry with the exact arguments for dlopen, in order. An attempt that is empty means the running
-/// program, dlopen(NULL) (net contract 1.2, L-7).
+/// One entry with the exact arguments for dlopen, in order. An attempt that is empty means the
+/// running program, dlopen(NULL) (net contract 1.2, L-7).
 struct Candidate {
     std::string entry;                  ///< list name, as it appears in the caller's lines
     std::vector<std::string> attempts;  ///< first that opens wins
@@ -44,7 +45,8 @@ struct CandidateList {
     std::vector<HostLine> lines;
 };
 
-/// Libraries that the caller has open before it builds an RMA list, by the name it opened them with.
+/// Libraries that the caller has open before it builds an RMA list, by the name it opened them
+/// with.
 struct OpenLibraries {
     std::optional<std::string> gin;
     std::optional<std::string> net;

@@ -25,18 +25,31 @@ struct Named {
     unsigned long value;
 };
 
-constexpr Named kLevels[] = {{"VERSION", NCCL_LOG_VERSION}, {"WARN", NCCL_LOG_WARN},
-                             {"INFO", NCCL_LOG_INFO},       {"ABORT", NCCL_LOG_ABORT},
+constexpr Named kLevels[] = {{"VERSION", NCCL_LOG_VERSION},
+                             {"WARN", NCCL_LOG_WARN},
+                             {"INFO", NCCL_LOG_INFO},
+                             {"ABORT", NCCL_LOG_ABORT},
                              {"TRACE", NCCL_LOG_TRACE}};
 
-constexpr Named kSubsystems[] = {
-    {"INIT", NCCL_INIT},       {"COLL", NCCL_COLL},       {"P2P", NCCL_P2P},
-    {"SHM", NCCL_SHM},         {"NET", NCCL_NET},         {"GRAPH", NCCL_GRAPH},
-    {"TUNING", NCCL_TUNING},   {"ENV", NCCL_ENV},         {"ALLOC", NCCL_ALLOC},
-    {"CALL", NCCL_CALL},       {"PROXY", NCCL_PROXY},     {"NVLS", NCCL_NVLS},
-    {"REG", NCCL_REG},         {"PROFILE", NCCL_PROFILE}, {"BOOTSTRAP", NCCL_BOOTSTRAP},
-    {"RAS", NCCL_RAS},         {"DESTROY", NCCL_DESTROY}, {"ALLOC_HOST", NCCL_ALLOC_HOST},
-    {"ALL", ~0UL}};
+constexpr Named kSubsystems[] = {{"INIT", NCCL_INIT},
+                                 {"COLL", NCCL_COLL},
+                                 {"P2P", NCCL_P2P},
+                                 {"SHM", NCCL_SHM},
+                                 {"NET", NCCL_NET},
+                                 {"GRAPH", NCCL_GRAPH},
+                                 {"TUNING", NCCL_TUNING},
+                                 {"ENV", NCCL_ENV},
+                                 {"ALLOC", NCCL_ALLOC},
+                                 {"CALL", NCCL_CALL},
+                                 {"PROXY", NCCL_PROXY},
+                                 {"NVLS", NCCL_NVLS},
+                                 {"REG", NCCL_REG},
+                                 {"PROFILE", NCCL_PROFILE},
+                                 {"BOOTSTRAP", NCCL_BOOTSTRAP},
+                                 {"RAS", NCCL_RAS},
+                                 {"DESTROY", NCCL_DESTROY},
+                                 {"ALLOC_HOST", NCCL_ALLOC_HOST},
+                                 {"ALL", ~0UL}};
 
 template <std::size_t N>
 unsigned long value_of(const Named (&names)[N], std::string_view name, unsigned long otherwise) {
@@ -121,9 +134,13 @@ extern "C" void duofi_host_log(ncclDebugLogLevel level, unsigned long flags, con
 
 }  // namespace
 
-ncclDebugLogger_t host_logger() noexcept { return &duofi_host_log; }
+ncclDebugLogger_t host_logger() noexcept {
+    return &duofi_host_log;
+}
 
-void set_host_sink(PluginLineSink sink) { logger().set_sink(std::move(sink)); }
+void set_host_sink(PluginLineSink sink) {
+    logger().set_sink(std::move(sink));
+}
 
 void set_host_level(int level, unsigned long subsystems) {
     logger().set_level(level, subsystems);
@@ -158,11 +175,13 @@ std::string as_host_line(const PluginLine& line) {
     std::string_view name(node.data());
     name = name.substr(0, name.find('.'));
     std::string text(name);
-    text += ":" + std::to_string(::getpid()) + ":" + std::to_string(::syscall(SYS_gettid)) + " [0] ";
+    text +=
+        ":" + std::to_string(::getpid()) + ":" + std::to_string(::syscall(SYS_gettid)) + " [0] ";
     const bool placed = line.level != NCCL_LOG_INFO && !line.file.empty();
     if (placed) text += line.file + ":" + std::to_string(line.line) + " ";
-    text += line.level == NCCL_LOG_WARN ? "NCCL WARN " : line.level == NCCL_LOG_INFO ? "NCCL INFO "
-                                                                                    : "NCCL TRACE ";
+    text += line.level == NCCL_LOG_WARN   ? "NCCL WARN "
+            : line.level == NCCL_LOG_INFO ? "NCCL INFO "
+                                          : "NCCL TRACE ";
     return text + line.text;
 }
 

@@ -1,5 +1,6 @@
 // What differs between the callers' releases, as one table of plain facts. Any thread; values only.
-// Facts: net contract 1.2 to 1.4 and 1.7, completed from the callers' public sources of each release.
+// Facts: net contract 1.2 to 1.4 and 1.7, completed from the callers' public sources of each
+// release.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +24,18 @@ enum class Wording {
 struct HostPolicy {
     Generation generation = Generation::list;
     Wording wording = Wording::r2_28;
-    bool none_empties_list = true;        ///< from 2.28
-    bool static_word = true;              ///< STATIC_PLUGIN, from 2.22
-    bool init_per_comm = true;            ///< from 2.28; v10 and older counted by a wrapper
-    bool devices_per_comm = false;        ///< 2.28 before 2.28.7
-    bool name_before_init = true;         ///< NCCL_NET compared before init, from 2.28.7
-    bool finalize_failed_init = false;    ///< 2.28 to 2.29.3: finalize also after a failed init
-    bool count_before_init = false;       ///< 2.28 to 2.29.3: wrapper counts an init that then fails
-    bool keeps_name = true;               ///< from 2.30: an unloaded entry is reopened by its name
-    bool unloads_all = false;             ///< list callers before 2.28.7 sweep all entries on release
-    bool only_loader_counts_down = false; ///< 2.22 to 2.26: only the comm that loaded gives back
-    int initial_count = 0;                ///< NCCL_NET_PLUGIN_REF_COUNT unset
-    std::size_t longest_name = 254;       ///< bytes that a file name is cut to before dlopen
+    bool none_empties_list = true;      ///< from 2.28
+    bool static_word = true;            ///< STATIC_PLUGIN, from 2.22
+    bool init_per_comm = true;          ///< from 2.28; v10 and older counted by a wrapper
+    bool devices_per_comm = false;      ///< 2.28 before 2.28.7
+    bool name_before_init = true;       ///< NCCL_NET compared before init, from 2.28.7
+    bool finalize_failed_init = false;  ///< 2.28 to 2.29.3: finalize also after a failed init
+    bool count_before_init = false;     ///< 2.28 to 2.29.3: wrapper counts an init that then fails
+    bool keeps_name = true;             ///< from 2.30: an unloaded entry is reopened by its name
+    bool unloads_all = false;           ///< list callers before 2.28.7 sweep all entries on release
+    bool only_loader_counts_down = false;  ///< 2.22 to 2.26: only the comm that loaded gives back
+    int initial_count = 0;                 ///< NCCL_NET_PLUGIN_REF_COUNT unset
+    std::size_t longest_name = 254;        ///< bytes that a file name is cut to before dlopen
 };
 
 /// Count that never falls to zero: callers that never unload.

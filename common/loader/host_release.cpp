@@ -11,7 +11,8 @@ constexpr int kRmaVersions[] = {16, 15, 14, 13};
 
 std::span<const int> net_slice(int newest, int oldest) noexcept {
     return std::span<const int>(kNetVersions)
-        .subspan(static_cast<std::size_t>(12 - newest), static_cast<std::size_t>(newest - oldest + 1));
+        .subspan(static_cast<std::size_t>(12 - newest),
+                 static_cast<std::size_t>(newest - oldest + 1));
 }
 
 Wording wording_of(int release) noexcept {

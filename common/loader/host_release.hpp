@@ -8,7 +8,8 @@ namespace duofi::loader {
 /// A caller of plugins (net contract section 1).
 enum class Host { nccl, rccl, libnccom };
 
-/// A release as one number in the callers' own counting: 2.27.5 is 22705 (release_number(2, 27, 5)).
+/// A release as one number in the callers' own counting: 2.27.5 is 22705 (release_number(2, 27,
+/// 5)).
 [[nodiscard]] constexpr int release_number(int major, int minor, int patch) noexcept {
     return major * 10000 + minor * 100 + patch;
 }
@@ -31,7 +32,8 @@ enum class Generation {
     return Generation::list;
 }
 
-/// Versions of `ncclNetPlugin_v<N>` in the order in which the caller looks them up (net contract 1.4).
+/// Versions of `ncclNetPlugin_v<N>` in the order in which the caller looks them up (net
+/// contract 1.4).
 [[nodiscard]] std::span<const int> net_probe_order(Host host, int release) noexcept;
 
 /// The same for `ncclRmaPlugin_v<N>` (rma contract 1.3): 14, 13 for NCCL; 16, 15, 14, 13 for RCCL;

@@ -1,5 +1,5 @@
-// Inside of the loader: one dlopened library, and the table looked up in it. Any thread; one object from
-// one thread at a time.
+// Inside of the loader: one dlopened library, and the table looked up in it. Any thread; one object
+// from one thread at a time.
 #pragma once
 
 #include <optional>
@@ -45,12 +45,13 @@ struct LoadedTable {
     std::string name;  ///< the table's own
 };
 
-/// Goes through the attempts of one entry (net contract 1.2; rma contract 1.2) and prints what the caller
-/// prints. No value: nothing opened.
+/// Goes through the attempts of one entry (net contract 1.2; rma contract 1.2) and prints what the
+/// caller prints. No value: nothing opened.
 [[nodiscard]] std::optional<Library> open_entry(const Candidate& entry, Flavour flavour,
                                                 const HostPolicy& policy, const HostLog& log);
 
-/// open_entry, then the version look-ups (net contract 1.4). No value: not opened, or no known table.
+/// open_entry, then the version look-ups (net contract 1.4). No value: not opened, or no known
+/// table.
 [[nodiscard]] std::optional<LoadedTable> load_net(const Candidate& entry, Host host, int release,
                                                   const HostLog& log);
 /// The same for RMA (rma contract 1.3, L-9, L-10).
@@ -65,8 +66,8 @@ inline void say(const HostLog& log, int level, unsigned long subsystems, const s
 /// True when NCCL_NET is not set or equals the table's name in any case (net contract 1.3).
 [[nodiscard]] bool name_accepted(const std::string& wanted, const std::string& name) noexcept;
 
-/// The caller's closing line when no external plugin is left: silent unless a network was asked for that is
-/// not built in.
+/// The caller's closing line when no external plugin is left: silent unless a network was asked for
+/// that is not built in.
 void say_no_network(const NetRequest& request, const HostLog& log);
 
 }  // namespace duofi::loader

@@ -39,12 +39,15 @@ Attempt try_open(const std::string& file, const std::string& name) {
     attempt.error = std::string(text != nullptr ? text : "").substr(0, kLongestLoaderError);
     const bool no_file = attempt.error.find("No such file or directory") != std::string::npos;
     attempt.no_such_file = no_file && attempt.error.find(name) != std::string::npos;
-    // The callers up to 2.21 print errno, which today's loader leaves alone; its text has the number's meaning.
+    // The callers up to 2.21 print errno, which today's loader leaves alone; its text has the
+    // number's meaning.
     if (no_file) attempt.error_number = ENOENT;
     return attempt;
 }
 
-const char* tag_of(Flavour flavour) { return flavour == Flavour::net ? "NET" : "RMA"; }
+const char* tag_of(Flavour flavour) {
+    return flavour == Flavour::net ? "NET" : "RMA";
+}
 
 /// Prints what the callers of one wording print around the attempts of an entry.
 class OpenLines {
@@ -172,8 +175,7 @@ std::string Library::handle_text() const {
 
 std::optional<Library> open_entry(const Candidate& entry, Flavour flavour, const HostPolicy& policy,
                                   const HostLog& log) {
-    const bool adopted =
-        entry.origin == Origin::gin_library || entry.origin == Origin::net_library;
+    const bool adopted = entry.origin == Origin::gin_library || entry.origin == Origin::net_library;
     OpenLines lines(entry, flavour, policy, log);
     lines.before();
     for (std::size_t i = 0; i < entry.attempts.size(); ++i) {

@@ -29,8 +29,8 @@ void info(const HostLog& log, const std::string& text) {
     say(log, NCCL_LOG_INFO, kInitNet, text);
 }
 
-/// Looks the versions of one symbol up and prints as the callers up to 2.27 do about what is missing
-/// (report A1: "Failed to find ncclNetPlugin_v8 symbol" is one of these).
+/// Looks the versions of one symbol up and prints as the callers up to 2.27 do about what is
+/// missing (report A1: "Failed to find ncclNetPlugin_v8 symbol" is one of these).
 class SymbolSearch {
   public:
     SymbolSearch(const Library& library, const char* stem, const char* kind, int release,
@@ -126,8 +126,7 @@ std::optional<LoadedTable> load_net(const Candidate& entry, Host host, int relea
     std::optional<Library> library = open_entry(entry, Flavour::net, policy, log);
     if (!library) return std::nullopt;
     const std::span<const int> versions = net_probe_order(host, release);
-    const Found found =
-        SymbolSearch(*library, "ncclNetPlugin", "net", release, log).run(versions);
+    const Found found = SymbolSearch(*library, "ncclNetPlugin", "net", release, log).run(versions);
     if (found.table != nullptr) {
         const char* collective = release < release_number(2, 22, 0) ? "coll" : "collnet";
         static_cast<void>(

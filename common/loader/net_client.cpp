@@ -17,19 +17,30 @@ tl::unexpected<NetFailure> late(const char* call) {
 }
 
 /// The callers poll without a pause; giving the core away keeps ranks that share one moving.
-void pause_poll() noexcept { ::sched_yield(); }
+void pause_poll() noexcept {
+    ::sched_yield();
+}
 
 const char* result_name(ncclResult_t result) {
     switch (result) {
-        case ncclSuccess: return "ncclSuccess";
-        case ncclUnhandledCudaError: return "ncclUnhandledCudaError";
-        case ncclSystemError: return "ncclSystemError";
-        case ncclInternalError: return "ncclInternalError";
-        case ncclInvalidArgument: return "ncclInvalidArgument";
-        case ncclInvalidUsage: return "ncclInvalidUsage";
-        case ncclRemoteError: return "ncclRemoteError";
-        case ncclInProgress: return "ncclInProgress";
-        default: return "an unknown result";
+        case ncclSuccess:
+            return "ncclSuccess";
+        case ncclUnhandledCudaError:
+            return "ncclUnhandledCudaError";
+        case ncclSystemError:
+            return "ncclSystemError";
+        case ncclInternalError:
+            return "ncclInternalError";
+        case ncclInvalidArgument:
+            return "ncclInvalidArgument";
+        case ncclInvalidUsage:
+            return "ncclInvalidUsage";
+        case ncclRemoteError:
+            return "ncclRemoteError";
+        case ncclInProgress:
+            return "ncclInProgress";
+        default:
+            return "an unknown result";
     }
 }
 
@@ -76,9 +87,12 @@ ncclResult_t NetComm::close() noexcept {
     if (comm_ == nullptr) return ncclSuccess;
     void* comm = std::exchange(comm_, nullptr);
     switch (kind_) {
-        case Kind::listen: return net_->closeListen(comm);
-        case Kind::send: return net_->closeSend(comm);
-        case Kind::recv: return net_->closeRecv(comm);
+        case Kind::listen:
+            return net_->closeListen(comm);
+        case Kind::send:
+            return net_->closeSend(comm);
+        case Kind::recv:
+            return net_->closeRecv(comm);
     }
     return ncclInternalError;
 }
@@ -129,8 +143,7 @@ NetResult<NetClient::Pair> NetClient::connect_and_accept(int device, NetHandle& 
     }
 }
 
-NetResult<NetComm> NetClient::connect(int device, NetHandle& peer,
-                                      const Deadline& deadline) const {
+NetResult<NetComm> NetClient::connect(int device, NetHandle& peer, const Deadline& deadline) const {
     while (true) {
         auto comm = try_connect(device, peer);
         if (!comm || *comm) return comm;
@@ -152,8 +165,8 @@ NetResult<Registration> NetClient::register_memory(const NetComm& comm,
                                                    std::span<std::byte> memory) const {
     if (memory.size() > INT_MAX) return refused(ncclInvalidArgument, "regMr");
     void* mhandle = nullptr;
-    const ncclResult_t result = net_->regMr(comm.get(), memory.data(),
-                                            static_cast<int>(memory.size()), NCCL_PTR_HOST, &mhandle);
+    const ncclResult_t result = net_->regMr(
+        comm.get(), memory.data(), static_cast<int>(memory.size()), NCCL_PTR_HOST, &mhandle);
     if (result != ncclSuccess) return refused(result, "regMr");
     return Registration(net_, comm.get(), mhandle);
 }

@@ -1,6 +1,6 @@
-// A thin C++ convenience over a caller-side v6 table: deadlines, ownership and result codes, while the
-// request rules stay visible (a NULL request means post again; net contract 3.4, 3.5).
-// Threads: a NetClient may be shared; one comm and its transfers from one thread at a time.
+// A thin C++ convenience over a caller-side v6 table: deadlines, ownership and result codes, while
+// the request rules stay visible (a NULL request means post again; net contract 3.4, 3.5). Threads:
+// a NetClient may be shared; one comm and its transfers from one thread at a time.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ namespace duofi::loader {
 inline constexpr std::size_t kNetHandleBytes = 128;  ///< net contract 2.1
 using NetHandle = std::array<std::byte, kNetHandleBytes>;
 
-/// A failed call: `result` is the plugin's own code, ncclSuccess when the failure is ours (a deadline).
+/// A failed call: `result` is the plugin's own code, ncclSuccess when the failure is ours (a
+/// deadline).
 struct NetFailure {
     ncclResult_t result = ncclSuccess;
     bool timed_out = false;
@@ -87,8 +88,8 @@ class NetClient {
     struct Pair {
         NetComm send, recv;
     };
-    /// Polls connect (to `peer`, with its handle as scratch) and accept (on `listener`) alternately until
-    /// both have a comm; neither call is ever waited on alone (net contract 3.2).
+    /// Polls connect (to `peer`, with its handle as scratch) and accept (on `listener`) alternately
+    /// until both have a comm; neither call is ever waited on alone (net contract 3.2).
     [[nodiscard]] NetResult<Pair> connect_and_accept(int device, NetHandle& peer,
                                                      const NetComm& listener,
                                                      const Deadline& deadline) const;
@@ -108,8 +109,8 @@ class NetClient {
     [[nodiscard]] NetResult<Transfer> recv(const NetComm& comm, std::span<std::byte> data, int tag,
                                            const Registration& memory,
                                            const Deadline& deadline) const;
-    /// test until done; returns the bytes transferred. After success or failure the transfer is empty; after
-    /// a timeout it still owns its request and may be waited for again.
+    /// test until done; returns the bytes transferred. After success or failure the transfer is
+    /// empty; after a timeout it still owns its request and may be waited for again.
     [[nodiscard]] NetResult<std::size_t> wait(Transfer& transfer, const Deadline& deadline) const;
     /// One test call: true when done (`bytes` written).
     [[nodiscard]] NetResult<bool> test(Transfer& transfer, std::size_t& bytes) const;

@@ -13,10 +13,13 @@
 namespace duofi::loader {
 namespace {
 
-// Every version begins with name, init, devices, getProperties; v4 to v9 init takes the logger alone.
+// Every version begins with name, init, devices, getProperties; v4 to v9 init takes the logger
+// alone.
 static_assert(offsetof(ncclNet_v6_t, devices) == 16 && offsetof(ncclNet_v12_t, devices) == 16);
 
-ncclResult_t no_profiler(void**, int, void*, std::int64_t, void*) { return ncclSuccess; }
+ncclResult_t no_profiler(void**, int, void*, std::int64_t, void*) {
+    return ncclSuccess;
+}
 
 template <typename Table, typename Properties>
 NetTable::DeviceType device_type_of(const void* table) {
@@ -38,8 +41,7 @@ ncclResult_t init_with_context(const void* table, void** context, std::uint64_t 
 
 }  // namespace
 
-ncclResult_t NetTable::init(void** context, std::uint64_t comm_id,
-                            ncclDebugLogger_t logger) const {
+ncclResult_t NetTable::init(void** context, std::uint64_t comm_id, ncclDebugLogger_t logger) const {
     switch (version_) {
         case 12:
             return init_with_context<ncclNet_v12_t, ncclNetCommConfig_v12_t>(table_, context,
@@ -80,8 +82,7 @@ NetTable::DeviceType NetTable::device_type() const {
         case 6: {
             ncclNetProperties_v6_t properties{};
             DeviceType answer;
-            answer.result =
-                static_cast<const ncclNet_v6_t*>(table_)->getProperties(0, &properties);
+            answer.result = static_cast<const ncclNet_v6_t*>(table_)->getProperties(0, &properties);
             return answer;
         }
         default:

@@ -1,5 +1,5 @@
-// Inside of the loader: the few entries of a net table that a caller uses while it chooses a plugin, for any
-// canonical version 4 to 12. Any thread.
+// Inside of the loader: the few entries of a net table that a caller uses while it chooses a
+// plugin, for any canonical version 4 to 12. Any thread.
 #pragma once
 
 #include <cstdint>

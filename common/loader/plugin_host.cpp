@@ -105,11 +105,21 @@ Plugin::Plugin(Plugin&&) noexcept = default;
 Plugin& Plugin::operator=(Plugin&&) noexcept = default;
 Plugin::~Plugin() = default;
 
-const std::string& Plugin::name() const noexcept { return state_->loaded.name; }
-int Plugin::version() const noexcept { return state_->loaded.version; }
-const std::string& Plugin::library_path() const noexcept { return state_->path; }
-const std::string& Plugin::opened_as() const noexcept { return state_->loaded.library.opened_as(); }
-const void* Plugin::table() const noexcept { return state_->loaded.table; }
+const std::string& Plugin::name() const noexcept {
+    return state_->loaded.name;
+}
+int Plugin::version() const noexcept {
+    return state_->loaded.version;
+}
+const std::string& Plugin::library_path() const noexcept {
+    return state_->path;
+}
+const std::string& Plugin::opened_as() const noexcept {
+    return state_->loaded.library.opened_as();
+}
+const void* Plugin::table() const noexcept {
+    return state_->loaded.table;
+}
 const void* Plugin::symbol(const char* symbol_name) const noexcept {
     return state_->loaded.library.symbol(symbol_name);
 }

@@ -24,8 +24,8 @@ struct NetRequest {
     int release = kNewestRelease;
     std::optional<std::string> plugin;  ///< NCCL_NET_PLUGIN; nullopt = unset
     std::string net;                    ///< NCCL_NET; empty = any name
-    std::optional<int> ref_count;       ///< NCCL_NET_PLUGIN_REF_COUNT; nullopt = the release's default
-    bool fork_safe_set = false;         ///< FI_EFA_FORK_SAFE is present (libnccom only)
+    std::optional<int> ref_count;  ///< NCCL_NET_PLUGIN_REF_COUNT; nullopt = the release's default
+    bool fork_safe_set = false;    ///< FI_EFA_FORK_SAFE is present (libnccom only)
 
     /// Reads NCCL_NET_PLUGIN, NCCL_NET, NCCL_NET_PLUGIN_REF_COUNT and FI_EFA_FORK_SAFE.
     [[nodiscard]] static NetRequest from_environment(Host host = Host::rccl,
@@ -88,16 +88,18 @@ class RmaPlugin : public Plugin {
     friend struct PluginAccess;
 };
 
-/// Opens the first entry of the list that has a table the caller knows and, if `net` is set, that name
-/// (strcasecmp, net contract 1.3). Prints the caller's lines on the way. Errors: Errc::no_data when no
-/// entry qualifies (the caller would use its built-in networks), Errc::system for libnccom's failures.
+/// Opens the first entry of the list that has a table the caller knows and, if `net` is set, that
+/// name (strcasecmp, net contract 1.3). Prints the caller's lines on the way. Errors: Errc::no_data
+/// when no entry qualifies (the caller would use its built-in networks), Errc::system for
+/// libnccom's failures.
 [[nodiscard]] Result<NetPlugin> open_net(const NetRequest& request, const HostLog& log = {});
 
 /// The same for RMA tables (rma contract 1.1 to 1.3, L-1 to L-4, L-6 to L-12).
 [[nodiscard]] Result<RmaPlugin> open_rma(const RmaRequest& request, const HostLog& log = {});
 
-/// libnccom's binding (net contract 1.6): calls the pointer at +8 with `logger`, then the one at +24 with
-/// an int pointer, and never looks at the name. Returns the number of devices. Error: Errc::system.
+/// libnccom's binding (net contract 1.6): calls the pointer at +8 with `logger`, then the one at
+/// +24 with an int pointer, and never looks at the name. Returns the number of devices. Error:
+/// Errc::system.
 [[nodiscard]] Result<int> bind_fixed_offsets(const NetPlugin& plugin, ncclDebugLogger_t logger,
                                              const HostLog& log = {});
 

@@ -74,6 +74,14 @@ std::string Endpoint::peer_text(const Peer& peer) const {
     return text;
 }
 
+void Endpoint::forget_local_peer(const EndpointName& name) noexcept {
+    for (auto& peer : peers_) {
+        if (peer->lost || !(peer->name == name)) continue;
+        peer->departed = true;
+        drop_queued(*peer);
+    }
+}
+
 void Endpoint::lose_peer(Peer& peer, const char* evidence) noexcept {
     if (peer.lost) return;
     drop_queued(peer);

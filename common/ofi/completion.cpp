@@ -80,7 +80,8 @@ void Endpoint::on_endpoint_message(const Message& message) noexcept {
     switch (static_cast<MessageKind>(message.header.kind)) {
         case MessageKind::probe: send_own_name(*peer, MessageKind::probe_reply); break;
         case MessageKind::goodbye:
-            send_own_name(*peer, MessageKind::goodbye_reply);
+            // It waits for the answer, unless it has our own goodbye: then it may be gone already.
+            if (!said_goodbye_) send_own_name(*peer, MessageKind::goodbye_reply);
             peer->departed = true;  // what is queued still leaves, nothing new is taken
             break;
         case MessageKind::goodbye_reply: peer->answered_goodbye = true; break;

@@ -97,6 +97,7 @@ Status Endpoint::fill_receive_queue() {
 Endpoint::~Endpoint() {
     if (served_) service_remove(*this);
     drain_for_close();
+    service_tell_closed(name_);
     closing_ = true;
     ep_.reset();  // before the buffers it may still write to
     cq_.reset();
@@ -108,6 +109,7 @@ void Endpoint::drain_for_close() noexcept {
     if (!ep_) return;
     for (auto& peer : peers_)
         if (!peer->gone() && !(peer->name == name_)) send_own_name(*peer, MessageKind::goodbye);
+    said_goodbye_ = true;
     const Deadline deadline(kDrainLimit);
     const auto pending = [&](const std::unique_ptr<Peer>& peer) {
         if (peer->lost) return false;

@@ -109,6 +109,10 @@ class Endpoint {
     /// Declares the peer dead: logs once, drops what is queued for it, tells its users.
     void lose_peer(Peer& peer, const char* evidence) noexcept;
 
+    /// An endpoint of this process has closed: nothing may be sent to it any more, since a provider may reach
+    /// into memory that is gone. Lock held.
+    void forget_local_peer(const EndpointName& name) noexcept;
+
     // --- service thread ---
     /// Is there work that moves only if somebody polls? Lock held.
     [[nodiscard]] bool owes_progress() const noexcept;
@@ -164,6 +168,7 @@ class Endpoint {
     RxPacket* unposted_ = nullptr;  ///< receive packets the provider did not accept yet
     std::uint32_t posted_ = 0;          ///< receive packets in the provider's hands
     std::uint32_t receive_target_ = 0;
+    bool said_goodbye_ = false;
     bool closing_ = false;
     bool served_ = false;  ///< known to the service thread
     std::atomic<std::uint64_t> polls_{0};

@@ -56,6 +56,14 @@ class Service {
         if (finished.joinable()) finished.join();
     }
 
+    void tell_closed(const EndpointName& name) {
+        const std::scoped_lock lock(mutex_);
+        for (Served& served : served_) {
+            const std::scoped_lock endpoint_lock(served.endpoint->mutex());
+            served.endpoint->forget_local_peer(name);
+        }
+    }
+
     void wake() noexcept {
         if (awake_.exchange(true, std::memory_order_relaxed)) return;
         wake_up_.notify_one();
@@ -139,6 +147,11 @@ void service_remove(Endpoint& endpoint) noexcept {
     if (--g_endpoints != 0) return;
     delete g_service;
     g_service = nullptr;
+}
+
+void service_tell_closed(const EndpointName& name) noexcept {
+    const std::scoped_lock lock(g_mutex);
+    if (g_service != nullptr) g_service->tell_closed(name);
 }
 
 void service_wake() noexcept {

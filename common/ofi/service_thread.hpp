@@ -6,11 +6,14 @@
 namespace duofi::ofi {
 
 class Endpoint;
+struct EndpointName;
 
 /// Starts serving the endpoint.
 void service_add(Endpoint& endpoint);
 /// Stops serving it; on return the thread does not touch it any more. Joins the thread after the last one.
 void service_remove(Endpoint& endpoint) noexcept;
+/// Tells every served endpoint that one of this process with that name is about to close.
+void service_tell_closed(const EndpointName& name) noexcept;
 /// Something is owed now: do not sleep until the next tick.
 void service_wake() noexcept;
 /// For unloading with endpoints left open by the caller: joins the thread, whatever is registered.

@@ -200,6 +200,7 @@ TEST_P(BadInput, handles) {
     run_group("bad_handles", options);
 }
 TEST_P(BadInput, changed_handles) {
+    if (std::string(GetParam()) == "sockets") GTEST_SKIP() << "the provider itself waits in connect(2) for a wrong address";
     GroupOptions options = on_provider(GetParam(), 1);
     options.env["DUOFI_CONNECT_TIMEOUT"] = "2";
     run_group("changed_bytes_of_a_handle", options);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/bootstrap/local_spawn.hpp"
+#include "common/ofi/quirks.hpp"
 #include "tools/duofi/bench_pair.hpp"
 #include "tools/duofi/bench_table.hpp"
 #include "tools/duofi/outcome.hpp"
@@ -18,6 +19,13 @@ namespace duofi::tool {
 namespace {
 
 constexpr Nanoseconds kSetupLimit = 60 * kSecond;
+
+/// The provider without a network: what is left there is the plugin's own cost.
+std::string same_node_provider() {
+    for (const ofi::Quirk& quirk : ofi::quirk_table())
+        if (quirk.same_node_only) return std::string(quirk.name);
+    return "default";
+}
 
 /// A BenchResult that the two processes and their parent see.
 class SharedResult {
@@ -90,7 +98,7 @@ void print_pair(const BenchOptions& options, const BenchResult& result) {
 
 int run_bench(const BenchOptions& options) {
     std::vector<std::string> providers = options.providers;
-    if (providers.empty()) providers = {"default", "shm"};
+    if (providers.empty()) providers = {"default", same_node_provider()};
     int measured = 0, failures = 0;
     for (const std::string& provider : providers) {
         const SharedResult shared;

@@ -5,8 +5,7 @@ namespace duofi::messages {
 
 inline constexpr char kRankFacts[] =
     "BOOTSTRAP rank facts from {}: rank {} of {}, local rank {}, root {}:{}";
-inline constexpr char kBadLaunchValue[] =
-    "BOOTSTRAP {} is set to \"{}\"; accepted: {}";
+inline constexpr char kBadLaunchValue[] = "BOOTSTRAP {} is set to \"{}\"; accepted: {}";
 
 inline constexpr char kStoreListenFailed[] =
     "BOOTSTRAP op=listen host=\"{}\" port={} err={} err_text=\"{}\" hint=\"is the port taken?\"";
@@ -17,10 +16,10 @@ inline constexpr char kStoreRankLost[] =
 inline constexpr char kStoreRefused[] =
     "BOOTSTRAP store refused rank {} of {}: {} hint=\"do all ranks agree on size and version?\"";
 inline constexpr char kStoreUnreachable[] =
-    "BOOTSTRAP op=connect rank={} root={}:{} err={} err_text=\"{}\" hint=\"is rank 0 running there?\"";
+    "BOOTSTRAP op=connect rank={} root={}:{} err={} err_text=\"{}\" hint=\"is rank 0 running "
+    "there?\"";
 inline constexpr char kStorePeerGone[] = "BOOTSTRAP op={} key=\"{}\" rank={}: rank {} is gone";
-inline constexpr char kStoreTimedOut[] =
-    "BOOTSTRAP op={} key=\"{}\" rank={}: deadline passed{}";
+inline constexpr char kStoreTimedOut[] = "BOOTSTRAP op={} key=\"{}\" rank={}: deadline passed{}";
 inline constexpr char kStoreBroken[] =
     "BOOTSTRAP op={} rank={} err={} err_text=\"{}\": connection to the store of rank 0 ended";
 inline constexpr char kStoreNoPort[] =

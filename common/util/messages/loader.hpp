@@ -1,5 +1,6 @@
-// Lines that callers print while they look for plugins, word for word (net contract 1.2, 1.4, 1.6, 1.7;
-// rma contract 1.1 to 1.3), in the wording of the release that is imitated.
+// Lines that callers print while they look for plugins, word for word (net
+// contract 1.2, 1.4, 1.6, 1.7; rma contract 1.1 to 1.3), in the wording of the release that is
+// imitated.
 #pragma once
 
 namespace duofi::messages {
@@ -58,7 +59,8 @@ inline constexpr char kUnknownDevice[] = "Unknown device code index {}";
 
 // libnccom.
 inline constexpr char kForkSafe[] =
-    "Linux kernel {}.{} requires setting FI_EFA_FORK_SAFE=1 environment variable.  Multi-node support "
+    "Linux kernel {}.{} requires setting FI_EFA_FORK_SAFE=1 environment variable.  Multi-node "
+    "support "
     "will be disabled.\nPlease restart with FI_EFA_FORK_SAFE=1 set.";
 inline constexpr char kNccomLoad[] = "NET/Plugin: libnccom-net.so load returned {}";
 inline constexpr char kNccomSymbol[] = "Failed to find ncclNetPlugin_v6 symbol.";

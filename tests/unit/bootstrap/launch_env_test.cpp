@@ -20,8 +20,11 @@ Result<LaunchFacts> facts(const Variables& variables, const ExplicitFacts& given
     });
 }
 
-const Variables kTorchrun{{"RANK", "5"},        {"WORLD_SIZE", "8"},      {"LOCAL_RANK", "1"},
-                          {"MASTER_ADDR", "n0"}, {"MASTER_PORT", "29500"}};
+const Variables kTorchrun{{"RANK", "5"},
+                          {"WORLD_SIZE", "8"},
+                          {"LOCAL_RANK", "1"},
+                          {"MASTER_ADDR", "n0"},
+                          {"MASTER_PORT", "29500"}};
 const Variables kOpenMpi{{"OMPI_COMM_WORLD_RANK", "3"},
                          {"OMPI_COMM_WORLD_SIZE", "4"},
                          {"OMPI_COMM_WORLD_LOCAL_RANK", "2"}};
@@ -107,11 +110,11 @@ struct Bad {
 };
 
 TEST(LaunchEnv, refuses_bad_values_with_name_value_and_form) {
-    for (const Bad& bad : {Bad{"RANK", ""}, Bad{"RANK", "abc"}, Bad{"RANK", "-1"}, Bad{"RANK", "8"},
-                           Bad{"RANK", "99999999999999999999"}, Bad{"WORLD_SIZE", "0"},
-                           Bad{"WORLD_SIZE", "1x"}, Bad{"LOCAL_RANK", "8"}, Bad{"MASTER_PORT", "0"},
-                           Bad{"MASTER_PORT", "65536"}, Bad{"MASTER_PORT", "http"},
-                           Bad{"MASTER_ADDR", ""}}) {
+    for (const Bad& bad :
+         {Bad{"RANK", ""}, Bad{"RANK", "abc"}, Bad{"RANK", "-1"}, Bad{"RANK", "8"},
+          Bad{"RANK", "99999999999999999999"}, Bad{"WORLD_SIZE", "0"}, Bad{"WORLD_SIZE", "1x"},
+          Bad{"LOCAL_RANK", "8"}, Bad{"MASTER_PORT", "0"}, Bad{"MASTER_PORT", "65536"},
+          Bad{"MASTER_PORT", "http"}, Bad{"MASTER_ADDR", ""}}) {
         LogCapture capture;
         Variables variables = kTorchrun;
         variables[bad.name] = bad.value;

@@ -147,8 +147,7 @@ TEST(LocalSpawn, stopped_ranks_do_not_survive_the_deadline) {
 }
 
 TEST(LocalSpawn, an_exception_is_an_exit_code) {
-    auto outcome =
-        run_ranks(request(1), [](int) -> int { throw std::runtime_error("no more"); });
+    auto outcome = run_ranks(request(1), [](int) -> int { throw std::runtime_error("no more"); });
     ASSERT_TRUE(outcome);
     EXPECT_EQ(outcome->ranks[0].exit_code, 70);
 }

@@ -18,22 +18,20 @@ TEST(StoreWire, golden_bytes) {
     Hello hello;
     hello.size = 0x0201;
     hello.rank = 3;
-    EXPECT_EQ(encode(hello), bytes_of({0xd0, 0x0f, 0x15, 'd', 'u', 'o', 'f', 'i', 1, 0, 0, 0, 1, 2, 0,
-                                       0, 3, 0, 0, 0, 0, 0, 0, 0}));
+    EXPECT_EQ(encode(hello), bytes_of({0xd0, 0x0f, 0x15, 'd', 'u', 'o', 'f', 'i', 1, 0, 0, 0,
+                                       1,    2,    0,    0,   3,   0,   0,   0,   0, 0, 0, 0}));
     Request request;
     request.id = 0x0a0b;
     request.op = Op::set;
     request.key = "k";
     request.value = bytes_of({9, 8});
-    EXPECT_EQ(encode(request),
-              bytes_of({7, 0, 0, 0, 0x0b, 0x0a, 0, 0, 1, 0, 1, 0, 'k', 9, 8}));
+    EXPECT_EQ(encode(request), bytes_of({7, 0, 0, 0, 0x0b, 0x0a, 0, 0, 1, 0, 1, 0, 'k', 9, 8}));
     Response response;
     response.id = 1;
     response.state = State::peer_gone;
     response.rank = 2;
     response.value = bytes_of({5});
-    EXPECT_EQ(encode(response),
-              bytes_of({9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5}));
+    EXPECT_EQ(encode(response), bytes_of({9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5}));
 }
 
 TEST(StoreWire, round_trips) {

@@ -9,7 +9,9 @@
 namespace duofi::bootstrap::test {
 namespace {
 
-Deadline soon() { return Deadline(30 * kSecond); }
+Deadline soon() {
+    return Deadline(30 * kSecond);
+}
 
 Result<Session> session_of_this_rank() {
     auto facts = launch_facts();
@@ -52,7 +54,8 @@ TEST(TcpStoreProcesses, eight_ranks_gather_and_meet) {
 
 TEST(TcpStoreProcesses, a_killed_rank_fails_every_wait_and_is_named) {
     const auto body = [](int rank) {
-        std::signal(SIGTERM, SIG_IGN);  // the parent ends the others; they are to finish by themselves
+        std::signal(SIGTERM,
+                    SIG_IGN);  // the parent ends the others; they are to finish by themselves
         auto session = session_of_this_rank();
         if (!session || !session->store->barrier("all here", soon())) return 10;
         if (rank == 2) ::raise(SIGKILL);

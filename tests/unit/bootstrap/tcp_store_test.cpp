@@ -14,7 +14,9 @@
 namespace duofi::bootstrap::test {
 namespace {
 
-Deadline soon() { return Deadline(10 * kSecond); }
+Deadline soon() {
+    return Deadline(10 * kSecond);
+}
 
 std::unique_ptr<TcpStoreServer> serve(int size, Nanoseconds greeting_time = 10 * kSecond,
                                       const std::string& host = "127.0.0.1") {

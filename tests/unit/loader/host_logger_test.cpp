@@ -71,8 +71,8 @@ TEST_F(HostLogger, prints_as_the_callers_do) {
     char node[256] = {};
     ASSERT_EQ(::gethostname(node, sizeof node - 1), 0);
     const std::string full(node);
-    const std::string start = full.substr(0, full.find('.')) + ":" + std::to_string(::getpid()) + ":" +
-                              std::to_string(::syscall(SYS_gettid)) + " [0] ";
+    const std::string start = full.substr(0, full.find('.')) + ":" + std::to_string(::getpid()) +
+                              ":" + std::to_string(::syscall(SYS_gettid)) + " [0] ";
     EXPECT_EQ(as_host_line({NCCL_LOG_INFO, NCCL_NET, "f.cpp", 3, "text"}),
               start + "NCCL INFO text");
     EXPECT_EQ(as_host_line({NCCL_LOG_WARN, NCCL_NET, "f.cpp", 3, "text"}),

@@ -122,11 +122,12 @@ TEST(LifeCycle, lines_are_word_for_word) {
     auto net = host.attach(1);
     ASSERT_TRUE(net);
     host.release(*net);
-    EXPECT_EQ(lines.texts, (Texts{"NCCL_NET_PLUGIN set by environment to " + six + "," + other,
-                                  "NET/Plugin: Loaded net plugin MockSix (v6)",
-                                  "Successfully loaded external network plugin " + six,
-                                  "Initialized NET plugin MockSix", "Assigned NET plugin MockSix to comm",
-                                  "Disabling external plugins: " + other, "Unloading plugin " + six}));
+    EXPECT_EQ(lines.texts,
+              (Texts{"NCCL_NET_PLUGIN set by environment to " + six + "," + other,
+                     "NET/Plugin: Loaded net plugin MockSix (v6)",
+                     "Successfully loaded external network plugin " + six,
+                     "Initialized NET plugin MockSix", "Assigned NET plugin MockSix to comm",
+                     "Disabling external plugins: " + other, "Unloading plugin " + six}));
 }
 
 TEST(LifeCycle, a_failed_init_disables_for_good_and_the_next_is_taken) {

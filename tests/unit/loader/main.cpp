@@ -1,5 +1,6 @@
-// The loader reads LD_LIBRARY_PATH once, at the start of a process: make a folder, name it there, start again.
-// The program also carries a table of its own, which the STATIC_PLUGIN forms must find (L-7).
+// The loader reads LD_LIBRARY_PATH once, at the start of a process: make a folder, name it there,
+// start again. The program also carries a table of its own, which the STATIC_PLUGIN forms must find
+// (L-7).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,7 +21,9 @@ ncclResult_t two_devices(int* count) {
     return ncclSuccess;
 }
 
-ncclResult_t ready(ncclDebugLogger_t) { return ncclSuccess; }
+ncclResult_t ready(ncclDebugLogger_t) {
+    return ncclSuccess;
+}
 
 ncclNet_v6_t program_table() {
     ncclNet_v6_t table{};

@@ -73,7 +73,8 @@ TEST(Libnccom, an_old_kernel_needs_the_variable) {
 TEST(Libnccom, life_cycle_is_one_init_and_one_fini) {
     PluginDirectory folder;
     folder.link("libnccom-net.so", "mock_neuron");
-    auto keeper = open_net(nccom());  // holds the library, so that its counters can be read at the end
+    auto keeper =
+        open_net(nccom());  // holds the library, so that its counters can be read at the end
     ASSERT_TRUE(keeper);
     {
         NetHost host(nccom(), nullptr);

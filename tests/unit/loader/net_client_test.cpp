@@ -1,4 +1,5 @@
-// The client over a real mock network: polling, NULL requests, deadlines, ownership (net contract 3.2 to 3.7).
+// The client over a real mock network: polling, NULL requests, deadlines, ownership (net
+// contract 3.2 to 3.7).
 #include "common/loader/net_client.hpp"
 
 #include <gtest/gtest.h>

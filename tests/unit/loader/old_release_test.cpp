@@ -15,13 +15,12 @@ TEST(OldRelease, r2_20_takes_a_suffix_only) {
     folder.link("libnccl-net-duofi.so", "mock_six");
     Lines lines;
     ASSERT_TRUE(open_net(nccl(release_number(2, 20, 5), "duofi"), lines.log()));
-    EXPECT_EQ(lines.texts,
-              (Texts{"Plugin name set by env to libnccl-net-duofi.so",
-                     "NET/Plugin: Failed to find ncclNetPlugin_v8 symbol.",
-                     "NET/Plugin: Loaded net plugin MockSix (v6)",
-                     "NET/Plugin: Failed to find ncclCollNetPlugin_v8 symbol.",
-                     "NET/Plugin: Failed to find ncclCollNetPlugin symbol (>= v5). "
-                     "ncclCollNetPlugin symbols v4 and lower are not supported."}));
+    EXPECT_EQ(lines.texts, (Texts{"Plugin name set by env to libnccl-net-duofi.so",
+                                  "NET/Plugin: Failed to find ncclNetPlugin_v8 symbol.",
+                                  "NET/Plugin: Loaded net plugin MockSix (v6)",
+                                  "NET/Plugin: Failed to find ncclCollNetPlugin_v8 symbol.",
+                                  "NET/Plugin: Failed to find ncclCollNetPlugin symbol (>= v5). "
+                                  "ncclCollNetPlugin symbols v4 and lower are not supported."}));
     Lines missing;
     EXPECT_FALSE(open_net(nccl(release_number(2, 20, 5), "libnccl-net-duofi.so"), missing.log()));
     EXPECT_EQ(missing.texts.back(),
@@ -35,9 +34,10 @@ TEST(OldRelease, r2_20_without_table) {
     folder.link("libnccl-net-empty.so", "mock_nothing");
     Lines lines;
     EXPECT_FALSE(open_net(nccl(release_number(2, 20, 5), "empty"), lines.log()));
-    EXPECT_EQ(lines.texts.back(),
-              "NET/Plugin: Failed to find ncclNetPlugin symbol (>= v5). ncclNetPlugin symbols v4 and "
-              "lower are not supported.");
+    EXPECT_EQ(
+        lines.texts.back(),
+        "NET/Plugin: Failed to find ncclNetPlugin symbol (>= v5). ncclNetPlugin symbols v4 and "
+        "lower are not supported.");
 }
 
 TEST(OldRelease, r2_18_names_v4_and_v5) {

@@ -1,4 +1,5 @@
-// Opening and probing as the newest callers do it, and their lines (net contract 1.1 to 1.4; reports A1, A2).
+// Opening and probing as the newest callers do it, and their lines (net contract 1.1 to 1.4;
+// reports A1, A2).
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -52,7 +53,9 @@ TEST(OpenNet, each_form_opens_one_file_report_A2) {
     const std::string real = PluginDirectory::module_path("mock_six");
     const std::string relative = std::filesystem::relative(real).string();
     const std::vector<NetRequest> forms = {
-        rccl(std::nullopt), rccl(real), rccl("libnccl-net-duofi.so"),
+        rccl(std::nullopt),
+        rccl(real),
+        rccl("libnccl-net-duofi.so"),
         rccl(relative.find('/') == std::string::npos ? "./" + relative : relative),
         net_request(Host::nccl, kNewestRelease, "duofi"),
         net_request(Host::nccl, kNewestRelease, std::nullopt)};
@@ -101,9 +104,10 @@ TEST(OpenNet, a_missing_dependency_is_not_a_missing_plugin_L_8) {
     Lines lines;
     EXPECT_FALSE(open_net(rccl(path), lines.log()));
     ASSERT_EQ(lines.texts.size(), 2U);
-    EXPECT_EQ(lines.texts[1],
-              "NET/Plugin: " + path +
-                  ": libmock_dependency.so: cannot open shared object file: No such file or directory");
+    EXPECT_EQ(
+        lines.texts[1],
+        "NET/Plugin: " + path +
+            ": libmock_dependency.so: cannot open shared object file: No such file or directory");
 }
 
 TEST(OpenNet, a_library_without_table_is_unsupported_and_closed) {
@@ -164,8 +168,7 @@ TEST(OpenNet, static_plugin_means_this_program_L_7) {
         auto plugin = open_net(rccl(word));
         ASSERT_TRUE(plugin) << word;
         EXPECT_EQ(plugin->name(), "InProgram");
-        EXPECT_EQ(plugin->library_path(),
-                  std::filesystem::read_symlink("/proc/self/exe").string());
+        EXPECT_EQ(plugin->library_path(), std::filesystem::read_symlink("/proc/self/exe").string());
     }
 }
 

@@ -1,5 +1,5 @@
-// A folder on the loader's search path that a test fills with links to the mock modules, and the lines
-// that the imitated caller printed.
+// A folder on the loader's search path that a test fills with links to the mock modules, and the
+// lines that the imitated caller printed.
 #pragma once
 
 #include <filesystem>

@@ -1,2 +1,4 @@
 __attribute__((visibility("default"))) int duofi_mock_dependency(void);
-int duofi_mock_dependency(void) { return 3; }
+int duofi_mock_dependency(void) {
+    return 3;
+}

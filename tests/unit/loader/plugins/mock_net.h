@@ -1,5 +1,6 @@
-/* A real, small network inside one process, for the mock plugins: queues in memory, non-blocking. Every
- * connection and every post answers "not yet" once before it works, as plugins may. One thread. */
+/* A real, small network inside one process, for the mock plugins: queues in memory, non-blocking.
+ * Every connection and every post answers "not yet" once before it works, as plugins may. One
+ * thread. */
 #ifndef DUOFI_MOCK_NET_H
 #define DUOFI_MOCK_NET_H
 

@@ -1,4 +1,5 @@
-/* Canonical v6; with MOCK_UNRESOLVED it cannot be loaded, because a symbol is missing everywhere. */
+/* Canonical v6; with MOCK_UNRESOLVED it cannot be loaded, because a symbol is missing everywhere.
+ */
 #include "common/abi/net_v6.h"
 #include "mock_net.h"
 
