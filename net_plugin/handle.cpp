@@ -50,6 +50,8 @@ Result<Handle> read_handle(const HandleBytes& in, std::uint32_t expected_provide
     if (reserved != 0 || handle.port == 0 || handle.name.length == 0 ||
         handle.name.length > ofi::EndpointName::kMaxBytes)
         return fail(Errc::invalid_argument, "handle fields");
+    if (handle.nonce == ofi::Nonce{} || handle.name.bytes == ofi::EndpointName{}.bytes)
+        return fail(Errc::invalid_argument, "handle is cut short");
     for (std::size_t i = handle.name.length; i < handle.name.bytes.size(); ++i)
         if (handle.name.bytes[i] != std::byte{0}) return fail(Errc::invalid_argument, "handle padding");
     if (handle.provider != expected_provider) return fail(Errc::invalid_usage, "handle provider");

@@ -87,6 +87,7 @@ void Endpoint::lose_peer(Peer& peer, const char* evidence) noexcept {
     drop_queued(peer);
     if (peer.departed) return;  // it had closed; nobody waits for it
     peer.lost = true;
+    if (said_goodbye_) return;  // nor do we any more
     log::warn(log::net, messages::kPeerLost, domain_->device().name, domain_->device().provider,
               peer_text(peer), peer.identity.pid, evidence);
     for (PeerUser* user : peer.users) user->on_peer_lost();

@@ -113,7 +113,8 @@ void Endpoint::drain_for_close() noexcept {
     const Deadline deadline(kDrainLimit);
     const auto pending = [&](const std::unique_ptr<Peer>& peer) {
         if (peer->lost) return false;
-        if (peer->departed || peer->name == name_) return !peer->idle() || peer->in_flight != 0;
+        if (peer->departed) return !peer->idle();
+        if (peer->name == name_) return !peer->idle() || peer->in_flight != 0;
         if (peer->process_visible && process_gone(peer->identity, self_)) return false;
         return !peer->answered_goodbye;
     };

@@ -119,7 +119,7 @@ class Endpoint {
     /// Life of peers, stalls, probes. Lock held.
     void tick(Nanoseconds now) noexcept;
 
-    static constexpr Nanoseconds kDrainLimit = 400 * kMillisecond;
+    static constexpr Nanoseconds kDrainLimit = 250 * kMillisecond;
     static constexpr std::uint32_t kMaxQueuedPackets = 32;
     static constexpr std::uint32_t kMaxInFlight = 32;
 

@@ -10,7 +10,7 @@ namespace duofi::net {
 
 namespace {
 
-constexpr Nanoseconds kCloseLimit = 500 * kMillisecond;
+constexpr Nanoseconds kCloseLimit = 300 * kMillisecond;
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "common/ofi/errors.hpp"
 #include "common/util/log.hpp"
+#include "common/util/messages/net.hpp"
 #include "common/util/messages/ofi.hpp"
 #include "net_plugin/sendrecv/send_comm.hpp"
 
@@ -10,7 +11,7 @@ namespace duofi::net {
 
 namespace {
 
-constexpr Nanoseconds kCloseLimit = 500 * kMillisecond;
+constexpr Nanoseconds kCloseLimit = 300 * kMillisecond;
 
 }  // namespace
 
@@ -20,7 +21,10 @@ Status SendrecvSendComm::start_connect(const Handle& handle) {
     nonce_ = handle.nonce;
     const std::scoped_lock lock(ofi_.mutex());
     peer_ = ofi_.acquire_peer(handle.name);
-    if (peer_ == nullptr) return fail(Errc::system, "fi_av_insert");
+    if (peer_ == nullptr) {
+        log::warn(log::net, messages::kBadHandle, "for an address that the provider refuses");
+        return fail(Errc::invalid_argument, "fi_av_insert");
+    }
     ofi_.add_user(*peer_, *this);
     port_ = ofi_.ports().open(this);
     if (port_ == 0) return fail(Errc::no_memory, "ports");

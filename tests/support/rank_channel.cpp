@@ -1,7 +1,6 @@
 #include "tests/support/rank_channel.hpp"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -21,35 +21,66 @@ namespace {
 
 constexpr std::size_t kStepBytes = 96;
 
-void wake_all(std::atomic<std::uint32_t>& word) {
-    ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+// Round in the low half (the word that waiters sleep on), then arrived and members with 16 bits each:
+// one atomic word, because a rank may be killed anywhere in here.
+struct Count {
+    std::uint32_t round = 0;
+    std::uint32_t arrived = 0;
+    std::uint32_t members = 0;
+
+    static Count of(std::uint64_t word) {
+        return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32U) & 0xFFFFU,
+                static_cast<std::uint32_t>(word >> 48U)};
+    }
+    [[nodiscard]] std::uint64_t word() const {
+        return round | (static_cast<std::uint64_t>(arrived) << 32U) | (static_cast<std::uint64_t>(members) << 48U);
+    }
+    // The last arrival opens the next round.
+    void settle() {
+        if (members == 0 || arrived < members) return;
+        ++round;
+        arrived = 0;
+    }
+};
+
+void wake_all(std::atomic<std::uint64_t>& count) {
+    ::syscall(SYS_futex, &count, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-void wait_change(std::atomic<std::uint32_t>& word, std::uint32_t seen, Nanoseconds at_most) {
+void wait_change(std::atomic<std::uint64_t>& count, std::uint32_t round, Nanoseconds at_most) {
     timespec t{};
     t.tv_sec = at_most / kSecond;
     t.tv_nsec = at_most % kSecond;
-    ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &t, nullptr, 0);
+    ::syscall(SYS_futex, &count, FUTEX_WAIT, round, &t, nullptr, 0);
 }
 
 }  // namespace
 
 struct RankChannel::Shared {
     int ranks = 0;
-    std::atomic<std::uint32_t> lock{0};  // guards arrived, members and the step to the next round
-    std::atomic<std::uint32_t> round{0};
-    std::atomic<std::uint32_t> arrived{0};
-    std::atomic<std::uint32_t> members{0};
+    std::atomic<std::uint64_t> count{0};
     std::atomic<std::uint32_t> failed{0};
     std::array<std::array<std::atomic<char>, kStepBytes>, kMaxRanks> steps{};
     // Two sets: a slow reader of one round is not overtaken by a fast writer of the next.
     std::array<std::array<std::array<char, kSlotBytes>, kMaxRanks>, 2> slots;
 
-    void acquire() {
-        while (lock.exchange(1, std::memory_order_acquire) != 0) ::sched_yield();
+    [[nodiscard]] std::uint32_t round() const { return Count::of(count.load()).round; }
+
+    // Changes the count; returns the round before. Wakes everybody when a new round began.
+    template <typename Change>
+    std::uint32_t update(Change change) {
+        std::uint64_t seen = count.load();
+        for (;;) {
+            Count next = Count::of(seen);
+            change(next);
+            next.settle();
+            if (!count.compare_exchange_weak(seen, next.word())) continue;
+            if (next.round != Count::of(seen).round) wake_all(count);
+            return Count::of(seen).round;
+        }
     }
-    void release() { lock.store(0, std::memory_order_release); }
 };
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 RankChannel RankChannel::create(int ranks) {
     require(ranks >= 1 && ranks <= kMaxRanks, "group of {} ranks", ranks);
@@ -59,7 +90,7 @@ RankChannel RankChannel::create(int ranks) {
     require(at != MAP_FAILED, "cannot map shared memory, errno {}", errno);
     auto* shared = new (at) Shared;
     shared->ranks = ranks;
-    shared->members.store(static_cast<std::uint32_t>(ranks));
+    shared->update([&](Count& count) { count.members = static_cast<std::uint32_t>(ranks); });
     return RankChannel(fd, shared);
 }
 
@@ -78,31 +109,21 @@ RankChannel::~RankChannel() {
 
 int RankChannel::ranks() const { return shared_->ranks; }
 
-// Called with the lock held and everybody arrived.
-void RankChannel::release_members() {
-    shared_->arrived.store(0);
-    shared_->round.fetch_add(1);
-    wake_all(shared_->round);
-}
-
 void RankChannel::barrier(Nanoseconds timeout) {
     const Deadline deadline(timeout);
     require(!broken(), "another rank failed");
-    shared_->acquire();
-    const std::uint32_t round = shared_->round.load();
-    if (shared_->arrived.fetch_add(1) + 1 == shared_->members.load()) release_members();
-    shared_->release();
-    while (shared_->round.load() == round) {
+    const std::uint32_t round = shared_->update([](Count& count) { ++count.arrived; });
+    while (shared_->round() == round) {
         require(!broken(), "another rank failed");
         require(!deadline.passed(), "barrier: not all ranks arrived in time");
-        wait_change(shared_->round, round, std::min<Nanoseconds>(deadline.remaining(), 50 * kMillisecond));
+        wait_change(shared_->count, round, std::min<Nanoseconds>(deadline.remaining(), 50 * kMillisecond));
     }
 }
 
 void RankChannel::gather(int rank, const void* mine, std::size_t bytes, void* all,
                          Nanoseconds timeout) {
     require(bytes <= kSlotBytes, "gather of {} bytes", bytes);
-    auto& set = shared_->slots[shared_->round.load() & 1U];
+    auto& set = shared_->slots[shared_->round() & 1U];
     std::memcpy(set[static_cast<std::size_t>(rank)].data(), mine, bytes);
     barrier(timeout);
     for (std::size_t i = 0; i < static_cast<std::size_t>(shared_->ranks); ++i) {
@@ -110,17 +131,13 @@ void RankChannel::gather(int rank, const void* mine, std::size_t bytes, void* al
     }
 }
 
-void RankChannel::drop_members(int count) {
-    shared_->acquire();
-    const auto members = shared_->members.fetch_sub(static_cast<std::uint32_t>(count)) -
-                         static_cast<std::uint32_t>(count);
-    if (members > 0 && shared_->arrived.load() == members) release_members();
-    shared_->release();
+void RankChannel::drop_members(int dropped) {
+    shared_->update([&](Count& count) { count.members -= static_cast<std::uint32_t>(dropped); });
 }
 
 void RankChannel::break_group() noexcept {
     shared_->failed.store(1);
-    wake_all(shared_->round);
+    wake_all(shared_->count);
 }
 
 bool RankChannel::broken() const noexcept { return shared_->failed.load() != 0; }

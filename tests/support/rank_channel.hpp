@@ -37,8 +37,8 @@ class RankChannel {
     /// Everybody's `bytes` bytes (at most kSlotBytes) in rank order, written to `all`.
     void gather(int rank, const void* mine, std::size_t bytes, void* all, Nanoseconds timeout);
 
-    /// `count` members will never arrive again: they were killed. Called by one survivor.
-    void drop_members(int count);
+    /// `dropped` members will never arrive again: they were killed. Called by one survivor.
+    void drop_members(int dropped);
 
     /// Lets every waiting and coming rank fail at once.
     void break_group() noexcept;
@@ -51,7 +51,6 @@ class RankChannel {
   private:
     struct Shared;
     RankChannel(int fd, Shared* shared) : fd_(fd), shared_(shared) {}
-    void release_members();
 
     UniqueFd fd_;
     Shared* shared_;

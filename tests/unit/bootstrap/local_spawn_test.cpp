@@ -1,4 +1,5 @@
 // Starting, watching and reaping ranks (ecosystem 4.2).
+// Units: common/bootstrap/local_spawn, common/bootstrap/child_process.
 #include "common/bootstrap/local_spawn.hpp"
 
 #include <gtest/gtest.h>

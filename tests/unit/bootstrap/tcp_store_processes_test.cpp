@@ -1,4 +1,5 @@
 // The store between real processes: many ranks, a killed rank.
+// Units: common/bootstrap/session, common/bootstrap/tcp_store.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -1,4 +1,6 @@
 // The store over TCP inside one process: strangers, limits, deadlines, IPv4 and IPv6 (report A11).
+// Units: common/bootstrap/tcp_store, common/bootstrap/tcp_store_server,
+// common/bootstrap/store_clients, common/bootstrap/socket.
 #include "common/bootstrap/tcp_store.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The list of libraries as a pure function: net contract 1.1, 1.2; rma contract L-1 to L-4, L-6,
 // L-7.
+// Units: common/loader/candidates, common/loader/host_release.
 #include "common/loader/candidates.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Init, devices, finalize and unloading as communicators come and go (net contract 1.7).
+// Units: common/loader/net_host, common/loader/net_table.
 #include <gtest/gtest.h>
 
 #include "common/loader/net_host.hpp"

@@ -1,6 +1,6 @@
 // The loader reads LD_LIBRARY_PATH once, at the start of a process: make a folder, name it there,
 // start again. The program also carries a table of its own, which the STATIC_PLUGIN forms must find
-// (L-7).
+// (L-7): v8, because no mock has that symbol and the program's would stand in for the mock's own.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/abi/net_v6.h"
+#include "common/abi/net_v8.h"
 #include "tests/unit/loader/plugin_directory.hpp"
 
 namespace {
@@ -25,8 +25,8 @@ ncclResult_t ready(ncclDebugLogger_t) {
     return ncclSuccess;
 }
 
-ncclNet_v6_t program_table() {
-    ncclNet_v6_t table{};
+ncclNet_v8_t program_table() {
+    ncclNet_v8_t table{};
     table.name = "InProgram";
     table.init = ready;
     table.devices = two_devices;
@@ -49,8 +49,8 @@ int start_again(char** argv) {
 }  // namespace
 
 extern "C" {
-__attribute__((visibility("default"))) extern const ncclNet_v6_t ncclNetPlugin_v6;
-const ncclNet_v6_t ncclNetPlugin_v6 = program_table();
+__attribute__((visibility("default"))) extern const ncclNet_v8_t ncclNetPlugin_v8;
+const ncclNet_v8_t ncclNetPlugin_v8 = program_table();
 }
 
 namespace duofi::loader::test {

@@ -1,5 +1,6 @@
 // Opening and probing as the newest callers do it, and their lines (net contract 1.1 to 1.4;
 // reports A1, A2).
+// Units: common/loader/plugin_host, common/loader/library_open, common/loader/library_probe.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -168,6 +169,7 @@ TEST(OpenNet, static_plugin_means_this_program_L_7) {
         auto plugin = open_net(rccl(word));
         ASSERT_TRUE(plugin) << word;
         EXPECT_EQ(plugin->name(), "InProgram");
+        EXPECT_EQ(plugin->version(), 8);
         EXPECT_EQ(plugin->library_path(), std::filesystem::read_symlink("/proc/self/exe").string());
     }
 }

@@ -1,7 +1,7 @@
 // The walk of the seed, section 2: plugin > device > endpoint > comms, and back on errors.
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 namespace {
 
 using Chain = EntryTest;
@@ -23,7 +23,8 @@ TEST_F(Chain, connect_walks_from_plugin_to_endpoint) {
     void* comm = nullptr;
     ASSERT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
     ASSERT_NE(comm, nullptr);
-    EXPECT_EQ(calls(), list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
+    EXPECT_EQ(calls(),
+              list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
     ASSERT_EQ(table.closeSend(comm), ncclSuccess);
     EXPECT_EQ(calls(), list({"send.close", "endpoint.release"}));
     ASSERT_EQ(table.closeListen(listener), ncclSuccess);
@@ -160,4 +161,4 @@ TEST_F(Chain, a_full_queue_is_success_without_a_request) {
 }
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

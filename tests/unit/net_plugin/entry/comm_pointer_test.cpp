@@ -4,7 +4,7 @@
 #include "net_plugin/caller_memory.hpp"
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 namespace {
 
 class CommPointers : public EntryTest {
@@ -21,15 +21,18 @@ class CommPointers : public EntryTest {
     std::vector<Call> every_call() {
         return {
             {"accept", [&](void* c) { return table.accept(c, &out); }, false, false, true},
-            {"regMr", [&](void* c) { return table.regMr(c, data, 8, NCCL_PTR_HOST, &out); }, true, true, false},
-            {"regMrDmaBuf",
-             [&](void* c) { return table.regMrDmaBuf(c, data, 8, NCCL_PTR_HOST, 0, 3, &out); }, true, true,
-             false},
-            {"isend", [&](void* c) { return table.isend(c, data, 8, 1, nullptr, &out); }, true, false, false},
-            {"irecv", [&](void* c) { return table.irecv(c, 1, pointers, &size, &tag, nullptr, &out); }, false,
+            {"regMr", [&](void* c) { return table.regMr(c, data, 8, NCCL_PTR_HOST, &out); }, true,
              true, false},
-            {"iflush", [&](void* c) { return table.iflush(c, 1, pointers, &size, nullptr, &out); }, false, true,
-             false},
+            {"regMrDmaBuf",
+             [&](void* c) { return table.regMrDmaBuf(c, data, 8, NCCL_PTR_HOST, 0, 3, &out); },
+             true, true, false},
+            {"isend", [&](void* c) { return table.isend(c, data, 8, 1, nullptr, &out); }, true,
+             false, false},
+            {"irecv",
+             [&](void* c) { return table.irecv(c, 1, pointers, &size, &tag, nullptr, &out); },
+             false, true, false},
+            {"iflush", [&](void* c) { return table.iflush(c, 1, pointers, &size, nullptr, &out); },
+             false, true, false},
             {"closeSend", [&](void* c) { return table.closeSend(c); }, true, false, false},
             {"closeRecv", [&](void* c) { return table.closeRecv(c); }, false, true, false},
             {"closeListen", [&](void* c) { return table.closeListen(c); }, false, false, true},
@@ -37,8 +40,10 @@ class CommPointers : public EntryTest {
     }
     void expect_refused(const Call& call, void* comm, const char* what) {
         EXPECT_EQ(call.run(comm), ncclInternalError) << call.name << " on " << what;
-        EXPECT_EQ(lines(), list({(std::string("NET/OFI ") + call.name +
-                                  ": the comm is closed or not of this kind").c_str()}))
+        EXPECT_EQ(
+            lines(),
+            list({(std::string("NET/OFI ") + call.name + ": the comm is closed or not of this kind")
+                      .c_str()}))
             << what;
         EXPECT_TRUE(calls().empty()) << call.name << " on " << what;
     }
@@ -134,4 +139,4 @@ TEST_F(CommPointers, memory_is_bounded_over_many_comms) {
 }
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

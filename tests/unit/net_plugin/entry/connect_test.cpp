@@ -1,18 +1,20 @@
-// connect over several calls: the state lives in the caller's copy of the handle (net contract 3.2).
+// connect over several calls: the state lives in the caller's copy of the handle (net
+// contract 3.2).
 #include <cstring>
 
 #include "common/util/clock.hpp"
 #include "net_plugin/comm_registry.hpp"
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 namespace {
 
 class Connect : public EntryTest {
   protected:
     Connect() { handle = listening(&listener); }
     ~Connect() override {
-        if (listener != nullptr) EXPECT_EQ(table.closeListen(listener), ncclSuccess);
+        if (listener == nullptr) return;
+        EXPECT_EQ(table.closeListen(listener), ncclSuccess);
     }
     static bool scratch_is_zero(const HandleArray& h) {
         for (std::size_t i = kWireHandleBytes; i < h.size(); ++i)
@@ -38,7 +40,8 @@ TEST_F(Connect, resumes_from_the_handle_without_a_device_walk) {
     void* comm = &handle;
     ASSERT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
     EXPECT_EQ(comm, nullptr);
-    EXPECT_EQ(calls(), list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
+    EXPECT_EQ(calls(),
+              list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
     EXPECT_FALSE(scratch_is_zero(handle));
     ASSERT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
     EXPECT_EQ(comm, nullptr);
@@ -64,7 +67,8 @@ TEST_F(Connect, an_error_on_the_way_ends_the_attempt) {
     fake.script.fail_connect = {};
     fake.script.connect_steps = 1;
     EXPECT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
-    EXPECT_EQ(calls(), list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
+    EXPECT_EQ(calls(),
+              list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
     EXPECT_EQ(table.closeSend(comm), ncclSuccess);
 }
 
@@ -95,7 +99,8 @@ TEST_F(Connect, a_replayed_copy_of_a_finished_attempt_starts_anew) {
     fake.script.connect_steps = 1;
     void* again = nullptr;
     ASSERT_EQ(table.connect(0, replay.data(), &again), ncclSuccess);
-    EXPECT_EQ(calls(), list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
+    EXPECT_EQ(calls(),
+              list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
     EXPECT_EQ(table.closeSend(comm), ncclSuccess);
     EXPECT_EQ(table.closeSend(again), ncclSuccess);
 }
@@ -148,7 +153,8 @@ TEST_F(Connect, an_abandoned_attempt_is_swept_when_alone_for_a_second) {
     (void)calls();
     ASSERT_EQ(table.closeListen(listener), ncclSuccess);  // sweeps: the attempt is all there is
     listener = nullptr;
-    EXPECT_EQ(calls(), list({"listen_comm.close", "endpoint.release", "send.close", "endpoint.release"}));
+    EXPECT_EQ(calls(),
+              list({"listen_comm.close", "endpoint.release", "send.close", "endpoint.release"}));
     EXPECT_EQ(open_comms(), 0u);
 }
 
@@ -178,7 +184,8 @@ TEST_F(Connect, a_late_call_for_a_swept_attempt_starts_anew) {
     (void)calls();
     ASSERT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
     EXPECT_EQ(comm, nullptr);
-    EXPECT_EQ(calls(), list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
+    EXPECT_EQ(calls(),
+              list({"plugin.get_device 0", "device.get_endpoint", "endpoint.connect new"}));
     ASSERT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
     ASSERT_EQ(table.connect(0, other.data(), &second), ncclSuccess);
     ASSERT_NE(comm, nullptr);
@@ -188,4 +195,4 @@ TEST_F(Connect, a_late_call_for_a_swept_attempt_starts_anew) {
 }
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

@@ -1,7 +1,8 @@
-// A mutex that fails is ncclInternalError at the table, not the end of the process, and leaves nothing held.
+// A mutex that fails is ncclInternalError at the table, not the end of the process, and leaves
+// nothing held.
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 namespace {
 
 class Exceptions : public EntryTest {
@@ -116,4 +117,4 @@ TEST_F(Exceptions, in_close_still_ends_the_comm) {
 }
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

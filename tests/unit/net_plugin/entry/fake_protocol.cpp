@@ -4,13 +4,14 @@
 #include <cstring>
 #include <system_error>
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 
 namespace {
 
 class FakeSend : public SendComm {
   public:
-    FakeSend(Script& script, FakeEndpoint& endpoint) : SendComm(endpoint), script_(script), endpoint_(endpoint) {
+    FakeSend(Script& script, FakeEndpoint& endpoint)
+        : SendComm(endpoint), script_(script), endpoint_(endpoint) {
         ++script_.live_comms;
     }
     ~FakeSend() override { --script_.live_comms; }
@@ -37,7 +38,8 @@ class FakeSend : public SendComm {
 
 class FakeRecv : public RecvComm {
   public:
-    FakeRecv(Script& script, FakeEndpoint& endpoint) : RecvComm(endpoint), script_(script), endpoint_(endpoint) {
+    FakeRecv(Script& script, FakeEndpoint& endpoint)
+        : RecvComm(endpoint), script_(script), endpoint_(endpoint) {
         ++script_.live_comms;
     }
     ~FakeRecv() override { --script_.live_comms; }
@@ -95,7 +97,8 @@ class FakeListen : public ListenComm {
 
 void Script::enter(const std::string& name, const std::string& detail) {
     calls.push_back(detail.empty() ? name : name + " " + detail);
-    if (name == throw_in) throw std::system_error(EINVAL, std::generic_category(), "pthread_mutex_lock");
+    if (name == throw_in)
+        throw std::system_error(EINVAL, std::generic_category(), "pthread_mutex_lock");
 }
 
 void FakeOwner::progress(Request& request) {
@@ -205,4 +208,4 @@ std::vector<std::string> EntryTest::lines() {
     return texts;
 }
 
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

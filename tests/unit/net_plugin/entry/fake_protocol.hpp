@@ -1,4 +1,5 @@
-// A protocol that records what the entries ask of it, in order, and answers as a test says. One thread.
+// A protocol that records what the entries ask of it, in order, and answers as a test says. One
+// thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 
 extern "C" ncclNet_v6_t ncclNetPlugin_v6;
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 
 using duofi::test::LogLines;
 using HandleArray = std::array<char, NCCL_NET_HANDLE_MAXSIZE>;
@@ -30,11 +31,11 @@ struct Script {
     Errc fail_get_endpoint{};  ///< 0 = succeeds; each of these fails every call while it is set
     bool null_endpoint = false;
     Errc fail_listen{}, fail_connect{}, fail_accept{}, fail_register{}, fail_post{};
-    std::string throw_in;      ///< name of the call in which a mutex fails
-    int connect_steps = 1;     ///< calls until an attempt is ready
+    std::string throw_in;   ///< name of the call in which a mutex fails
+    int connect_steps = 1;  ///< calls until an attempt is ready
     bool accept_ready = true;
-    bool post_full = false;    ///< isend and irecv answer "not now"
-    int references = 0;        ///< on the endpoint, held by anybody
+    bool post_full = false;  ///< isend and irecv answer "not now"
+    int references = 0;      ///< on the endpoint, held by anybody
     int live_comms = 0;
 
     void enter(const std::string& name, const std::string& detail = {});
@@ -78,7 +79,9 @@ class FakeDevice : public Device {
   public:
     FakeDevice(Script& script, FakeEndpoint& endpoint) : script_(script), endpoint_(endpoint) {}
     Result<Endpoint*> get_endpoint() override;
-    [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
+    [[nodiscard]] const DeviceProperties& properties() const noexcept override {
+        return properties_;
+    }
 
   private:
     Script& script_;
@@ -123,4 +126,4 @@ class EntryTest : public ::testing::Test {
     std::size_t lines_seen_ = 0;
 };
 
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

@@ -1,4 +1,5 @@
-// The arrays of irecv and iflush: nothing is read before count and pointers are checked (net contract 3.4).
+// The arrays of irecv and iflush: nothing is read before count and pointers are checked (net
+// contract 3.4).
 #include "net_plugin/abi/group.hpp"
 
 #include <sys/mman.h>
@@ -7,15 +8,15 @@
 
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 namespace {
 
 /// A page that cannot be read, and one array of int that ends at such a page.
 class Fence {
   public:
     Fence() {
-        base_ = static_cast<char*>(::mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE,
-                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        base_ = static_cast<char*>(
+            ::mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         if (base_ == MAP_FAILED) throw std::bad_alloc();
         ::mprotect(base_ + kPage, kPage, PROT_NONE);
     }
@@ -101,8 +102,8 @@ TEST_F(Groups, exactly_n_entries_are_read) {
             memory.ending<void*>(n)[i] = nullptr;
             expected += " " + std::to_string(10 * i) + "/" + std::to_string(-i);
         }
-        ASSERT_EQ(table.irecv(recv, n, data.ending<void*>(n), sizes.ending<int>(n), tags.ending<int>(n),
-                              memory.ending<void*>(n), &request),
+        ASSERT_EQ(table.irecv(recv, n, data.ending<void*>(n), sizes.ending<int>(n),
+                              tags.ending<int>(n), memory.ending<void*>(n), &request),
                   ncclSuccess);
         EXPECT_EQ(calls(), list({expected.c_str()}));
         ASSERT_EQ(table.iflush(recv, n, data.ending<void*>(n), sizes.ending<int>(n),
@@ -136,4 +137,4 @@ TEST_F(Groups, wide_sizes_are_kept) {
 }
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

@@ -3,7 +3,7 @@
 
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 namespace {
 
 constexpr char kNoPlugin[] = "Error accessing plugin. Plugin has not been initialized yet.";
@@ -35,7 +35,8 @@ TEST_F(Guards, every_entry_refuses_before_init) {
         table.closeRecv(&handle),
         table.closeListen(&handle),
     };
-    for (std::size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i], ncclInternalError) << "entry " << i;
+    for (std::size_t i = 0; i < results.size(); ++i)
+        EXPECT_EQ(results[i], ncclInternalError) << "entry " << i;
     EXPECT_EQ(out, nullptr);
     EXPECT_EQ(lines(), std::vector<std::string>(results.size(), kNoPlugin));
 }
@@ -198,4 +199,4 @@ TEST_F(DataGuards, negative_sizes_are_refused) {
 }
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

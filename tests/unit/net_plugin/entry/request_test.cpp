@@ -1,7 +1,7 @@
 // The test entry on requests in every state (net contract 3.5).
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::entry_test {
 namespace {
 
 class Requests : public EntryTest {
@@ -30,7 +30,8 @@ TEST_F(Requests, exactly_n_sizes_are_written) {
     for (int n = 1; n <= Request::kMaxSizes; ++n) {
         std::fill(std::begin(sizes), std::end(sizes), -7);
         EXPECT_EQ(table.test(post(n), &done, sizes), ncclSuccess);
-        for (int i = 0; i <= Request::kMaxSizes; ++i) EXPECT_EQ(sizes[i], i < n ? 100 + i : -7) << n;
+        for (int i = 0; i <= Request::kMaxSizes; ++i)
+            EXPECT_EQ(sizes[i], i < n ? 100 + i : -7) << n;
     }
 }
 
@@ -91,4 +92,4 @@ TEST_F(Requests, memory_never_used_reads_as_free) {
 }
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::entry_test

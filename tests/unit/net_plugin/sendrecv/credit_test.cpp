@@ -1,14 +1,15 @@
 // Eager messages within credits (P13: what nobody receives must not pile up).
 #include "tests/unit/net_plugin/sendrecv/wire_node.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::comm_test {
 namespace {
 
 class Credits : public OverProvider {};
 
 std::size_t count_done(const std::vector<Request*>& requests) {
     std::size_t done = 0;
-    for (const Request* request : requests) done += request->state.load() == RequestState::done ? 1 : 0;
+    for (const Request* request : requests)
+        done += request->state.load() == RequestState::done ? 1 : 0;
     return done;
 }
 
@@ -34,7 +35,8 @@ TEST_P(Credits, unmatched_sends_stop_at_64_and_drain_in_order) {
     std::vector<unsigned char> in(8192);
     for (unsigned i = 0; i < 200; ++i) {
         Request* r = receive(*link.recv.get(), in.data(), in.size(), 1);
-        ASSERT_EQ(finish({sends[i], r})[1].sizes, std::vector<int>{static_cast<int>(out[i].size())});
+        ASSERT_EQ(finish({sends[i], r})[1].sizes,
+                  std::vector<int>{static_cast<int>(out[i].size())});
         ASSERT_TRUE(std::equal(out[i].begin(), out[i].end(), in.begin())) << i;
     }
     EXPECT_TRUE(log.all().empty()) << log.dump();
@@ -45,12 +47,14 @@ TEST_P(Credits, large_sends_need_none) {
     Link link = connect(a, b);
     const auto small = bytes_of(64, 1), large = bytes_of(40000, 2);
     std::vector<Request*> blocked;
-    for (int i = 0; i < 100; ++i) blocked.push_back(send(*link.send.get(), small.data(), small.size(), 1));
+    for (int i = 0; i < 100; ++i)
+        blocked.push_back(send(*link.send.get(), small.data(), small.size(), 1));
     std::vector<unsigned char> in(40000);
     Request* s = send(*link.send.get(), large.data(), large.size(), 2);
     (void)finish({s, receive(*link.recv.get(), in.data(), in.size(), 2)});
     EXPECT_EQ(in, large);
-    for (Request* request : blocked) (void)finish({request, receive(*link.recv.get(), in.data(), 64, 1)});
+    for (Request* request : blocked)
+        (void)finish({request, receive(*link.recv.get(), in.data(), 64, 1)});
 }
 
 TEST_P(Credits, the_senders_limit_is_what_the_welcome_says) {
@@ -119,11 +123,12 @@ TEST_P(Credits, a_sender_that_ignores_them_is_cut_off) {
     EXPECT_FALSE(sender.recv->irecv(&buffer, 1).has_value());
     EXPECT_EQ(log.all().size(), 1u) << log.dump();
     honest.link->eager(1, 0, data);  // its neighbour does not suffer
-    EXPECT_EQ(finish(receive(*honest.recv.get(), in.data(), in.size(), 1)).sizes, std::vector<int>{8});
+    EXPECT_EQ(finish(receive(*honest.recv.get(), in.data(), in.size(), 1)).sizes,
+              std::vector<int>{8});
     EXPECT_EQ(in, data);
 }
 
 DUOFI_OVER_PROVIDERS(Credits);
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::comm_test

@@ -7,7 +7,7 @@
 
 #include "common/ofi/discovery.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::comm_test {
 
 using duofi::test::require;
 
@@ -108,24 +108,29 @@ std::vector<Outcome> finish(const std::vector<Request*>& requests, Nanoseconds l
     std::vector<Outcome> outcomes(requests.size());
     std::vector<bool> ended(requests.size());
     std::size_t left = requests.size();
-    until("requests", [&] {
-        for (std::size_t i = 0; i < requests.size(); ++i) {
-            if (ended[i]) continue;
-            int done = 0;
-            int sizes[Request::kMaxSizes] = {};
-            const int count = requests[i]->size_count;
-            outcomes[i].result = test_request(requests[i], &done, sizes);
-            if (done == 0 && outcomes[i].result == ncclSuccess) continue;
-            if (done != 0) outcomes[i].sizes.assign(sizes, sizes + count);
-            ended[i] = true;
-            --left;
-        }
-        return left == 0;
-    }, limit);
+    until(
+        "requests",
+        [&] {
+            for (std::size_t i = 0; i < requests.size(); ++i) {
+                if (ended[i]) continue;
+                int done = 0;
+                int sizes[Request::kMaxSizes] = {};
+                const int count = requests[i]->size_count;
+                outcomes[i].result = test_request(requests[i], &done, sizes);
+                if (done == 0 && outcomes[i].result == ncclSuccess) continue;
+                if (done != 0) outcomes[i].sizes.assign(sizes, sizes + count);
+                ended[i] = true;
+                --left;
+            }
+            return left == 0;
+        },
+        limit);
     return outcomes;
 }
 
-Outcome finish(Request* request, Nanoseconds limit) { return finish(std::vector{request}, limit)[0]; }
+Outcome finish(Request* request, Nanoseconds limit) {
+    return finish(std::vector{request}, limit)[0];
+}
 
 Request* send(SendComm& comm, const void* data, std::size_t size, int tag) {
     const auto request = comm.isend(const_cast<void*>(data), size, tag, nullptr);
@@ -150,4 +155,4 @@ std::vector<unsigned char> bytes_of(std::size_t size, unsigned seed) {
     return bytes;
 }
 
-}  // namespace duofi::net::test
+}  // namespace duofi::net::comm_test

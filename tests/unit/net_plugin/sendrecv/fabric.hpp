@@ -1,4 +1,5 @@
-// Two sides of connections in one process, over a real provider, without the module. Main thread of a test.
+// Two sides of connections in one process, over a real provider, without the module. Main thread of
+// a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@
 #include "tests/support/failure.hpp"
 #include "tests/unit/util/log_lines.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::comm_test {
 
 using duofi::test::LogLines;
 using duofi::test::patience;
@@ -65,7 +66,9 @@ class Owned {
     ~Owned() { close(); }
     [[nodiscard]] T* operator->() const { return comm_; }
     [[nodiscard]] T* get() const { return comm_; }
-    Nanoseconds close() { return comm_ != nullptr ? test::close(std::exchange(comm_, nullptr)) : 0; }
+    Nanoseconds close() {
+        return comm_ != nullptr ? comm_test::close(std::exchange(comm_, nullptr)) : 0;
+    }
 
   private:
     T* comm_ = nullptr;
@@ -110,14 +113,18 @@ Outcome finish(Request* request, Nanoseconds limit = kPatience);
 class OverProvider : public ::testing::TestWithParam<const char*> {
   protected:
     void SetUp() override {
-        if (find_device(GetParam()) == nullptr) GTEST_SKIP() << "no device of provider " << GetParam();
+        if (find_device(GetParam()) == nullptr)
+            GTEST_SKIP() << "no device of provider " << GetParam();
     }
     LogLines log{duofi::log::Level::warn};
 };
 
-inline std::string provider_suffix(const ::testing::TestParamInfo<const char*>& info) { return info.param; }
+inline std::string provider_suffix(const ::testing::TestParamInfo<const char*>& info) {
+    return info.param;
+}
 
-}  // namespace duofi::net::test
+}  // namespace duofi::net::comm_test
 
-#define DUOFI_OVER_PROVIDERS(suite) \
-    INSTANTIATE_TEST_SUITE_P(over, suite, ::testing::Values("net", "shm"), duofi::net::test::provider_suffix)
+#define DUOFI_OVER_PROVIDERS(suite)                                        \
+    INSTANTIATE_TEST_SUITE_P(over, suite, ::testing::Values("net", "shm"), \
+                             duofi::net::comm_test::provider_suffix)

@@ -3,10 +3,9 @@
 
 #include <cstdint>
 
-#include "net_plugin/entry.hpp"
 #include "tests/unit/net_plugin/sendrecv/fabric.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::comm_test {
 namespace {
 
 class MemoryHandles : public OverProvider {
@@ -26,7 +25,9 @@ class MemoryHandles : public OverProvider {
     bool check(const void* data, std::size_t size, void* region) {
         void* descriptor = this;
         const bool ok = check_memory(domain(), region, data, size, "isend", descriptor);
-        if (!domain().needs_local_registration()) EXPECT_EQ(descriptor, nullptr);
+        if (!domain().needs_local_registration()) {
+            EXPECT_EQ(descriptor, nullptr);
+        }
         return ok;
     }
     std::optional<Side> side;
@@ -116,4 +117,4 @@ TEST_P(MemoryHandles, keep_their_domain_open_after_the_last_endpoint) {
 DUOFI_OVER_PROVIDERS(MemoryHandles);
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::comm_test

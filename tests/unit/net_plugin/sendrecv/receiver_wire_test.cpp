@@ -1,7 +1,7 @@
 // What a receive comm says and answers: announcements and demands (docs/net-protocol.md).
 #include "tests/unit/net_plugin/sendrecv/wire_node.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::comm_test {
 namespace {
 
 constexpr std::size_t kLarge = 20000;
@@ -19,7 +19,9 @@ class ReceiverWire : public OverProvider {
         peer = WireSender{};
         EXPECT_TRUE(log.all().empty()) << log.dump();
     }
-    Request* post(std::size_t size, int tag) { return receive(*peer.recv.get(), in.data(), size, tag); }
+    Request* post(std::size_t size, int tag) {
+        return receive(*peer.recv.get(), in.data(), size, tag);
+    }
     void want(int tag, std::uint32_t index) {
         peer.link->send(MessageKind::net_want, static_cast<std::uint32_t>(tag), index);
     }
@@ -94,7 +96,8 @@ TEST_P(ReceiverWire, small_messages_into_large_buffers_stop_the_announcements) {
     Request* first = post(kLarge, 1);
     EXPECT_EQ(announced(1).size(), 1u);
     peer.link->eager(1, 0, out);
-    EXPECT_EQ(finish(first).sizes, std::vector<int>{40}) << "done once the provider gave the receive back";
+    EXPECT_EQ(finish(first).sizes, std::vector<int>{40})
+        << "done once the provider gave the receive back";
     EXPECT_TRUE(std::equal(out.begin(), out.end(), in.begin()));
     for (std::uint32_t i = 1; i < 20; ++i) {
         Request* next = post(kLarge, 1);
@@ -133,7 +136,8 @@ TEST_P(ReceiverWire, a_receive_given_back_takes_no_data_any_more) {
 TEST_P(ReceiverWire, a_group_is_announced_together) {
     std::vector<std::vector<unsigned char>> buffers(8, std::vector<unsigned char>(9000));
     std::vector<RecvBuffer> group;
-    for (int i = 0; i < 8; ++i) group.push_back({buffers[static_cast<std::size_t>(i)].data(), 9000, i / 2});
+    for (int i = 0; i < 8; ++i)
+        group.push_back({buffers[static_cast<std::size_t>(i)].data(), 9000, i / 2});
     Request* request = receive(*peer.recv.get(), group);
     const auto told = announced(8);
     EXPECT_EQ(peer.link->all(MessageKind::net_announce).size(), 1u) << "one message for all";
@@ -141,8 +145,10 @@ TEST_P(ReceiverWire, a_group_is_announced_together) {
         EXPECT_EQ(told[i].tag, static_cast<int>(i / 2));
         EXPECT_EQ(told[i].index, i % 2);
     }
-    for (std::size_t i = 8; i-- > 0;) deliver(told[i], bytes_of(8500 + i, static_cast<unsigned>(i)));
-    EXPECT_EQ(finish(request).sizes, std::vector<int>({8500, 8501, 8502, 8503, 8504, 8505, 8506, 8507}));
+    for (std::size_t i = 8; i-- > 0;)
+        deliver(told[i], bytes_of(8500 + i, static_cast<unsigned>(i)));
+    EXPECT_EQ(finish(request).sizes,
+              std::vector<int>({8500, 8501, 8502, 8503, 8504, 8505, 8506, 8507}));
 }
 
 TEST_P(ReceiverWire, more_receives_than_one_message_can_announce) {
@@ -158,7 +164,7 @@ TEST_P(ReceiverWire, more_receives_than_one_message_can_announce) {
 
 TEST_P(ReceiverWire, messages_of_unknown_kind_or_cut_short_are_ignored) {
     peer.link->send(static_cast<MessageKind>(999), 1, 2, std::as_bytes(std::span(in).first(100)));
-    peer.link->send(MessageKind::net_credit, 0, 5);   // a receive comm has no use for these
+    peer.link->send(MessageKind::net_credit, 0, 5);  // a receive comm has no use for these
     peer.link->send(MessageKind::net_announce, 0, 0, std::as_bytes(std::span(in).first(23)));
     peer.link->send(MessageKind::welcome, 0, 0);
     peer.link->send(MessageKind::refuse, 1, 0);
@@ -170,4 +176,4 @@ TEST_P(ReceiverWire, messages_of_unknown_kind_or_cut_short_are_ignored) {
 DUOFI_OVER_PROVIDERS(ReceiverWire);
 
 }  // namespace
-}  // namespace duofi::net::test
+}  // namespace duofi::net::comm_test

@@ -103,9 +103,10 @@ TYPED_TEST(RequestPoolTest, visits_exactly_the_pending_ones) {
 }
 
 TEST(RequestBounds, leave_room_for_what_callers_keep_outstanding) {
-    EXPECT_GE(kMaxRecvRequests, 32u);       // net contract 3.4
+    EXPECT_GE(kMaxRecvRequests, 32u);  // net contract 3.4
     EXPECT_GE(kMaxSendRequests, 32u * 8u);
-    EXPECT_EQ(kMaxSendRequests % RequestChunk<SendRequest>::kSlots, 0u) << "the bound is in whole chunks";
+    EXPECT_EQ(kMaxSendRequests % RequestChunk<SendRequest>::kSlots, 0u)
+        << "the bound is in whole chunks";
     EXPECT_EQ(kMaxRecvRequests % RequestChunk<RecvRequest>::kSlots, 0u);
 }
 

@@ -22,7 +22,8 @@ TEST(TagOrder, counts_each_tag_like_a_map) {
         std::map<int, std::uint32_t> model;
         for (int step = 0; step < 20000; ++step) {
             int tag = static_cast<int>(random() % static_cast<unsigned>(spread));
-            if (spread == 3000) tag = static_cast<int>(static_cast<unsigned>(tag) * 2654435761u);  // both signs
+            if (spread == 3000)
+                tag = static_cast<int>(static_cast<unsigned>(tag) * 2654435761u);  // both signs
             std::uint32_t index = 12345;
             ASSERT_TRUE(order.peek(tag, index));
             ASSERT_EQ(index, model[tag]) << "tag " << tag << " at step " << step;

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <mutex>
 
-namespace duofi::net::test {
+namespace duofi::net::comm_test {
 
 using duofi::test::require;
 
@@ -150,7 +150,8 @@ std::vector<Announcement> WireLink::announcements() {
     std::vector<Announcement> result;
     for (const WireMessage& message : all(MessageKind::net_announce)) {
         EXPECT_EQ(message.payload.size() % sizeof(Announcement), 0u);
-        for (std::size_t at = 0; at + sizeof(Announcement) <= message.payload.size(); at += sizeof(Announcement)) {
+        for (std::size_t at = 0; at + sizeof(Announcement) <= message.payload.size();
+             at += sizeof(Announcement)) {
             result.emplace_back();
             std::memcpy(&result.back(), message.payload.data() + at, sizeof(Announcement));
         }
@@ -223,8 +224,8 @@ WireSender wire_sender(WireNode& node, Side& side, std::uint32_t eager_limit) {
     return sender;
 }
 
-WireReceiver wire_receiver(WireNode& node, Side& side, const std::string& provider, std::uint32_t eager_limit,
-                           std::uint32_t credits) {
+WireReceiver wire_receiver(WireNode& node, Side& side, const std::string& provider,
+                           std::uint32_t eager_limit, std::uint32_t credits) {
     WireReceiver receiver;
     receiver.link = std::make_unique<WireLink>(node);
     const Handle handle = receiver.link->handle(provider);
@@ -245,4 +246,4 @@ WireReceiver wire_receiver(WireNode& node, Side& side, const std::string& provid
     return receiver;
 }
 
-}  // namespace duofi::net::test
+}  // namespace duofi::net::comm_test

@@ -1,5 +1,6 @@
-// A peer that speaks the protocol by hand: sends what a test says, records what it gets. It shares the endpoint
-// code with the comms under test, nothing above it. Its service thread and the test's thread may both move it.
+// A peer that speaks the protocol by hand: sends what a test says, records what it gets. It shares
+// the endpoint code with the comms under test, nothing above it. Its service thread and the test's
+// thread may both move it.
 #pragma once
 
 #include <map>
@@ -15,7 +16,7 @@
 #include "net_plugin/sendrecv/wire.hpp"
 #include "tests/unit/net_plugin/sendrecv/fabric.hpp"
 
-namespace duofi::net::test {
+namespace duofi::net::comm_test {
 
 using ofi::MessageKind;
 
@@ -53,7 +54,8 @@ class WireLink : private ofi::PortOwner, private ofi::PeerUser {
                 const std::function<void(ofi::Welcome&)>& change = {});
     void refuse(ofi::RefuseReason reason);
 
-    void send(MessageKind kind, std::uint32_t word, std::uint64_t value, std::span<const std::byte> payload = {});
+    void send(MessageKind kind, std::uint32_t word, std::uint64_t value,
+              std::span<const std::byte> payload = {});
     void eager(int tag, std::uint32_t index, std::span<const unsigned char> data);
     void announce(const std::vector<Announcement>& announcements);
     /// Waits for the first `count` messages of this kind; throws after the patience.
@@ -112,4 +114,4 @@ struct WireReceiver {
                                          std::uint32_t eager_limit = 8192,
                                          std::uint32_t credits = kEagerCredits);
 
-}  // namespace duofi::net::test
+}  // namespace duofi::net::comm_test

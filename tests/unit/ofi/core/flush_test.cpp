@@ -48,15 +48,23 @@ TEST_F(Flush, HappensAtTheNextPollWithoutOtherTraffic) {
 
 TEST_F(Flush, RidesOnThePacketThatLeaves) {
     ofi::Peer& to = peer();
-    Credit first(*endpoint_, to, 5), second(*endpoint_, to, 6);
-    endpoint_->mark_dirty(to, first);
-    endpoint_->mark_dirty(to, second);
-    endpoint_->mark_dirty(to, first);  // no second time
+    Credit credit(*endpoint_, to, 5);
+    endpoint_->mark_dirty(to, credit);
+    endpoint_->mark_dirty(to, credit);  // no second time
     ASSERT_TRUE(send(to, 1));
-    EXPECT_EQ(first.flushed, 1);
-    EXPECT_EQ(second.flushed, 1);
-    ASSERT_EQ(fake_->sent_count(), 1U) << "one packet for all";
-    EXPECT_EQ(messages_of(fake_->sent()[0].bytes).size(), 3U);
+    EXPECT_EQ(credit.flushed, 1);
+    ASSERT_EQ(fake_->sent_count(), 1U) << "one packet for both";
+    EXPECT_EQ(messages_of(fake_->sent()[0].bytes).size(), 2U);
+}
+
+TEST_F(Flush, CallsEachOneOnceBeforeTheMessageIsGone) {
+    ofi::Peer& to = peer();
+    Credit first(*endpoint_, to, 5), second(*endpoint_, to, 6), third(*endpoint_, to, 7);
+    for (Credit* credit : {&first, &second, &third, &first}) endpoint_->mark_dirty(to, *credit);
+    ASSERT_TRUE(send(to, 1));
+    for (const Credit* credit : {&first, &second, &third}) EXPECT_EQ(credit->flushed, 1);
+    EXPECT_EQ(messages_to(*fake_, kRemote).size(), 4U);
+    EXPECT_LE(fake_->sent_count(), 2U);
 }
 
 TEST_F(Flush, ComesBeforeThePacketThatWaitsForAPoll) {

@@ -157,7 +157,9 @@ TEST(Handshake, EveryLengthOfANameIsChecked) {
         bytes[5] = static_cast<std::byte>(length);
         const auto read = parse_hello(bytes);
         EXPECT_EQ(read.has_value(), length >= 1 && length <= EndpointName::kMaxBytes) << length;
-        if (read) EXPECT_EQ(read->name.length, length);
+        if (read) {
+            EXPECT_EQ(read->name.length, length);
+        }
     }
 }
 
@@ -172,7 +174,8 @@ TEST(Handshake, GarbageIsNeverTaken) {
     for (int round = 0; round < 20000; ++round) {  // one damaged byte: never read behind the end
         Bytes bytes = written(some_hello(random() % 32 + 1));
         bytes[random() % bytes.size()] = static_cast<std::byte>(random() & 0xff);
-        if (const auto read = parse_hello(bytes)) EXPECT_LE(read->name.length, EndpointName::kMaxBytes);
+        const auto read = parse_hello(bytes);
+        EXPECT_TRUE(!read || read->name.length <= EndpointName::kMaxBytes);
     }
 }
 

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
                     FailingCall{"fi_mr_regattr", FI_MR_LOCAL},
                     FailingCall{"fi_mr_bind", FI_MR_LOCAL | FI_MR_ENDPOINT},
                     FailingCall{"fi_mr_enable", FI_MR_LOCAL | FI_MR_ENDPOINT}),
-    [](const auto& info) { return std::string(info.param.call); });
+    [](const auto& tested) { return std::string(tested.param.call); });
 
 class PacketPools : public EndpointTest {};
 

@@ -133,7 +133,8 @@ TEST_F(Receive, ARefusedReceiveIsPostedLater) {
 }
 
 TEST_F(Receive, AFailedReceiveIsPostedAgain) {
-    for (const int error : {FI_EIO, FI_ETRUNC, -FI_ETRUNC, FI_ECANCELED}) {
+    const int codes[] = {FI_EIO, FI_ETRUNC, -FI_ETRUNC, FI_ECANCELED};
+    for (const int error : codes) {
         fake_->fail_receive(error);
         poll();
         EXPECT_EQ(fake_->posted_receives(), kPosted) << error;
