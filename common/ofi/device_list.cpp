@@ -12,6 +12,7 @@
 
 #include "common/ofi/fid.hpp"
 #include "common/topology/guid.hpp"
+#include "common/topology/machine.hpp"
 #include "common/topology/netdev.hpp"
 #include "common/util/unique_fd.hpp"
 
@@ -103,6 +104,14 @@ bool is_primary_ipv4(const std::string& interface, const std::string& address) {
     return primary.sin_family == AF_INET && ip_text(AF_INET, &primary.sin_addr) == address;
 }
 
+/// From sysfs, or, where it does not tell, from hwloc's picture of the machine; -1 = unknown.
+int numa_node_of(const topology::Sysfs& sysfs, const topology::PciPath& device) {
+    if (const auto node = topology::numa_node(sysfs, device)) return *node;
+    if (sysfs.root() != "/") return -1;
+    const topology::Machine* machine = topology::Machine::of_this_process();
+    return machine != nullptr ? machine->numa_node(device.address).value_or(-1) : -1;
+}
+
 }  // namespace
 
 Candidate candidate_from(const fi_info& info, const topology::Sysfs& sysfs) {
@@ -147,7 +156,7 @@ Result<DeviceInfo> describe_device(const fi_info& info, std::uint32_t libfabric_
     if (const auto address = nic_pci(info)) facts.pci = topology::pci_path(sysfs, *address);
     if (facts.pci) {
         device.pci_path = facts.pci->path;
-        device.numa_node = topology::numa_node(sysfs, *facts.pci).value_or(-1);
+        device.numa_node = numa_node_of(sysfs, *facts.pci);
     }
     const int usual = quirk.speed_mbps > 0 ? quirk.speed_mbps : kDefaultSpeedMbps;
     device.speed_mbps = nic_speed(info).value_or(facts.speed_mbps.value_or(usual));

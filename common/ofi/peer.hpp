@@ -53,6 +53,7 @@ struct Peer {
     std::uint32_t in_flight = 0;       ///< packets posted, not completed
     std::uint32_t data_in_flight = 0;  ///< large sends posted, not completed
     Flushable* dirty = nullptr;
+    Flushable* flushing = nullptr;     ///< rest of a flush that is under way
     bool active = false;               ///< in the endpoint's list of peers to serve
     Nanoseconds blocked_since = 0;     ///< first FI_EAGAIN of an unbroken row, 0 = not blocked
 

@@ -70,8 +70,8 @@ void Endpoint::watch_silence(Peer& peer, Nanoseconds now) noexcept {
     }
     const Nanoseconds silent = now - peer.silent_since;
     // A process that we can see alive is not called dead because it does not take messages: it may be stopped.
-    if (peer.established && !peer.process_visible && peer.blocked_since != 0 &&
-        now - peer.blocked_since >= kUnreachable) {
+    if (peer.established && !peer.process_visible && silent >= kUnreachable &&
+        peer.blocked_since != 0 && now - peer.blocked_since >= kUnreachable) {
         lose_peer(peer, "nothing can be sent to it any more");
         return;
     }

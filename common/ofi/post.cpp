@@ -61,12 +61,13 @@ void Endpoint::mark_dirty(Peer& peer, Flushable& flushable) noexcept {
 
 void Endpoint::forget_dirty(Peer& peer, Flushable& flushable) noexcept {
     if (!flushable.dirty_) return;
-    for (Flushable** link = &peer.dirty; *link != nullptr; link = &(*link)->next_dirty_) {
-        if (*link != &flushable) continue;
-        *link = flushable.next_dirty_;
-        break;
-    }
-    flushable.dirty_ = false;
+    for (Flushable** head : {&peer.dirty, &peer.flushing})
+        for (Flushable** link = head; *link != nullptr; link = &(*link)->next_dirty_) {
+            if (*link != &flushable) continue;
+            *link = flushable.next_dirty_;
+            flushable.dirty_ = false;
+            return;
+        }
 }
 
 void Endpoint::activate(Peer& peer) noexcept {
@@ -76,12 +77,16 @@ void Endpoint::activate(Peer& peer) noexcept {
     active_.push_back(&peer);
 }
 
+// One at a time: a flush may lose the peer, and with it end others of the list. What is marked again meanwhile
+// waits for the next round.
 void Endpoint::flush_dirty(Peer& peer) noexcept {
-    Flushable* list = peer.dirty;
+    Flushable** tail = &peer.flushing;
+    while (*tail != nullptr) tail = &(*tail)->next_dirty_;
+    *tail = peer.dirty;
     peer.dirty = nullptr;
-    while (list != nullptr) {
-        Flushable* flushable = list;
-        list = flushable->next_dirty_;
+    while (peer.flushing != nullptr) {
+        Flushable* flushable = peer.flushing;
+        peer.flushing = flushable->next_dirty_;
         flushable->dirty_ = false;
         flushable->flush();
     }
@@ -134,6 +139,7 @@ void Endpoint::drop_queued(Peer& peer) noexcept {
     peer.queue_tail = nullptr;
     peer.queued = 0;
     while (peer.dirty != nullptr) forget_dirty(peer, *peer.dirty);
+    while (peer.flushing != nullptr) forget_dirty(peer, *peer.flushing);
 }
 
 void Endpoint::tx_complete(Operation& op, const Completion& completion) noexcept {
