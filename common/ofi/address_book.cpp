@@ -9,6 +9,12 @@
 
 namespace duofi::ofi {
 
+namespace {
+
+constexpr Nanoseconds kUnusedGrace = 10 * kSecond;
+
+}  // namespace
+
 Peer* Endpoint::find_peer(const EndpointName& name) const noexcept {
     for (const auto& peer : peers_)
         if (!peer->gone() && peer->name == name) return peer.get();
@@ -18,6 +24,7 @@ Peer* Endpoint::find_peer(const EndpointName& name) const noexcept {
 Peer* Endpoint::acquire_peer(const EndpointName& name) {
     if (Peer* known = find_peer(name)) {
         ++known->references;
+        known->unused_since = 0;
         return known;
     }
     // An entry of an earlier life of the same address goes first, if nobody holds it any more.
@@ -44,6 +51,20 @@ void Endpoint::release_peer(Peer* peer) noexcept {
     if (peer != nullptr) --peer->references;
 }
 
+// Peers that are gone, or that only ever got a refusal, and that nobody holds.
+void Endpoint::forget_unused_peers(Nanoseconds now) noexcept {
+    for (std::size_t i = 0; i < peers_.size();) {
+        Peer& peer = *peers_[i];
+        const bool removable = peer.references == 0 && peer.users.empty() && peer.in_flight == 0 &&
+                               peer.data_in_flight == 0 && (peer.gone() || !peer.established);
+        if (removable && peer.unused_since == 0) peer.unused_since = now;
+        if (removable && now - peer.unused_since > kUnusedGrace)
+            remove_peer(peer);
+        else
+            ++i;
+    }
+}
+
 void Endpoint::remove_peer(Peer& peer) noexcept {
     drop_queued(peer);
     active_.erase(std::remove(active_.begin(), active_.end(), &peer), active_.end());
@@ -67,7 +88,7 @@ void Endpoint::identify(Peer& peer, const HostIdentity& identity) noexcept {
 }
 
 std::string Endpoint::peer_text(const Peer& peer) const {
-    char text[128];
+    char text[128] = {};
     std::size_t length = sizeof(text);
     fi_av_straddr(av_.get(), peer.name.bytes.data(), text, &length);
     text[sizeof(text) - 1] = '\0';
@@ -76,7 +97,8 @@ std::string Endpoint::peer_text(const Peer& peer) const {
 
 void Endpoint::forget_local_peer(const EndpointName& name) noexcept {
     for (auto& peer : peers_) {
-        if (peer->lost || !(peer->name == name)) continue;
+        if (peer->lost || peer->departed || !(peer->name == name)) continue;
+        poll();  // what it sent is in our memory or lost with it
         peer->departed = true;
         drop_queued(*peer);
     }

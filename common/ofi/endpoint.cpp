@@ -1,6 +1,7 @@
 #include "common/ofi/endpoint.hpp"
 
 #include <algorithm>
+#include <mutex>
 
 #include "common/ofi/errors.hpp"
 #include "common/ofi/service_thread.hpp"
@@ -95,6 +96,10 @@ Status Endpoint::fill_receive_queue() {
 }
 
 Endpoint::~Endpoint() {
+    // Two endpoints of one process that talk to each other close one after the other: a provider may reach into
+    // the other's memory, so the one that is still open is told before it goes.
+    std::unique_lock<std::mutex> turn;
+    if (has_local_peer()) turn = service_close_turn();
     if (served_) service_remove(*this);
     drain_for_close();
     service_tell_closed(name_);
@@ -102,6 +107,13 @@ Endpoint::~Endpoint() {
     ep_.reset();  // before the buffers it may still write to
     cq_.reset();
     av_.reset();
+}
+
+bool Endpoint::has_local_peer() noexcept {
+    const std::scoped_lock lock(mutex_);
+    return std::any_of(peers_.begin(), peers_.end(), [&](const auto& peer) {
+        return peer->identity == self_ && !(peer->name == name_);
+    });
 }
 
 // The peers get what we still owe them and say so; peers that are gone, or stopped, are not waited for.
@@ -112,7 +124,7 @@ void Endpoint::drain_for_close() noexcept {
     said_goodbye_ = true;
     const Deadline deadline(kDrainLimit);
     const auto pending = [&](const std::unique_ptr<Peer>& peer) {
-        if (peer->lost) return false;
+        if (peer->lost || !peer->established) return false;
         if (peer->departed) return !peer->idle();
         if (peer->name == name_) return !peer->idle() || peer->in_flight != 0;
         if (peer->process_visible && process_gone(peer->identity, self_)) return false;

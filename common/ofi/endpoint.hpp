@@ -142,6 +142,8 @@ class Endpoint {
     void post_queued(Peer& peer) noexcept;
     void drop_queued(Peer& peer) noexcept;
     void drain_for_close() noexcept;
+    [[nodiscard]] bool has_local_peer() noexcept;
+    void forget_unused_peers(Nanoseconds now) noexcept;
     [[nodiscard]] Peer* find_peer(const EndpointName& name) const noexcept;
     void remove_peer(Peer& peer) noexcept;
     bool send_own_name(Peer& peer, MessageKind kind) noexcept;

@@ -54,6 +54,7 @@ struct Peer {
     std::uint32_t data_in_flight = 0;  ///< large sends posted, not completed
     Flushable* dirty = nullptr;
     Flushable* flushing = nullptr;     ///< rest of a flush that is under way
+    bool in_flush = false;             ///< messages are staged only, they leave together
     bool active = false;               ///< in the endpoint's list of peers to serve
     Nanoseconds blocked_since = 0;     ///< first FI_EAGAIN of an unbroken row, 0 = not blocked
 
@@ -69,6 +70,7 @@ struct Peer {
     Nanoseconds silent_since = 0;
     Nanoseconds exited_at = 0;
     Nanoseconds probed_at = 0;
+    Nanoseconds unused_since = 0;
 
     /// Nothing more can be sent to it.
     [[nodiscard]] bool gone() const noexcept { return lost || departed; }

@@ -29,6 +29,7 @@ bool Endpoint::owes_progress() const noexcept {
 
 void Endpoint::tick(Nanoseconds now) noexcept {
     tick_time_.store(now, std::memory_order_relaxed);
+    forget_unused_peers(now);
     for (std::size_t i = 0; i < peers_.size(); ++i) {  // a user may add peers, never removes them
         Peer& peer = *peers_[i];
         if (peer.lost) continue;

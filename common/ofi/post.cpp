@@ -24,11 +24,13 @@ std::byte* Endpoint::reserve(Peer& peer, const MessageHeader& header, bool bound
     }
     std::byte* place = peer.staged->data + peer.staged->used;
     std::memcpy(place, &header, sizeof(header));
+    if (header.length % 8 != 0) std::memset(place + bytes - 8, 0, 8);  // padding shows no old bytes
     peer.staged->used += bytes;
     return place + sizeof(header);
 }
 
 void Endpoint::commit(Peer& peer) noexcept {
+    if (peer.in_flush) return;
     if (peer.in_flight != 0 || peer.queue_head != nullptr) {
         activate(peer);
         return;
@@ -84,12 +86,14 @@ void Endpoint::flush_dirty(Peer& peer) noexcept {
     while (*tail != nullptr) tail = &(*tail)->next_dirty_;
     *tail = peer.dirty;
     peer.dirty = nullptr;
+    peer.in_flush = true;
     while (peer.flushing != nullptr) {
         Flushable* flushable = peer.flushing;
         peer.flushing = flushable->next_dirty_;
         flushable->dirty_ = false;
         flushable->flush();
     }
+    peer.in_flush = false;
 }
 
 void Endpoint::serve(Peer& peer) noexcept {

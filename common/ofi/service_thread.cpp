@@ -66,6 +66,7 @@ class Service {
 
     void wake() noexcept {
         if (awake_.exchange(true, std::memory_order_relaxed)) return;
+        const std::scoped_lock lock(mutex_);  // or the thread could be between its look and its sleep
         wake_up_.notify_one();
     }
 
@@ -99,6 +100,7 @@ class Service {
             for (Served& served : served_) owed = serve(served, now, tick) || owed;
             const Nanoseconds wait = owed ? pause : std::max<Nanoseconds>(next_tick - now_ns(), 0);
             pause = owed ? std::min(pause * 2, kLongestPause) : kFirstPause;
+            if (awake_.load(std::memory_order_relaxed) && !owed) continue;
             wake_up_.wait_for(lock, std::chrono::nanoseconds(wait));
         }
     }
@@ -130,6 +132,7 @@ class Service {
 std::mutex g_mutex;
 Service* g_service = nullptr;
 std::size_t g_endpoints = 0;
+std::mutex g_close_turn;
 
 }  // namespace
 
@@ -148,6 +151,8 @@ void service_remove(Endpoint& endpoint) noexcept {
     delete g_service;
     g_service = nullptr;
 }
+
+std::unique_lock<std::mutex> service_close_turn() { return std::unique_lock(g_close_turn); }
 
 void service_tell_closed(const EndpointName& name) noexcept {
     const std::scoped_lock lock(g_mutex);

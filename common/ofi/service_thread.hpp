@@ -3,6 +3,8 @@
 // first open endpoint to the last close. Any thread may call; never with an endpoint's lock held.
 #pragma once
 
+#include <mutex>
+
 namespace duofi::ofi {
 
 class Endpoint;
@@ -12,6 +14,8 @@ struct EndpointName;
 void service_add(Endpoint& endpoint);
 /// Stops serving it; on return the thread does not touch it any more. Joins the thread after the last one.
 void service_remove(Endpoint& endpoint) noexcept;
+/// Held by an endpoint of this process while it closes; others that must not close meanwhile wait for it.
+[[nodiscard]] std::unique_lock<std::mutex> service_close_turn();
 /// Tells every served endpoint that one of this process with that name is about to close.
 void service_tell_closed(const EndpointName& name) noexcept;
 /// Something is owed now: do not sleep until the next tick.

@@ -17,7 +17,7 @@ inline constexpr char kProtocolViolation[] =
     "NET/OFI protocol violation: dev={} peer={} what=\"{}\"";
 inline constexpr char kOperationFailed[] = "NET/OFI {}";
 inline constexpr char kEndpointClosedDirty[] =
-    "NET/OFI endpoint closed with {} packets unsent: dev={} hint=\"the peer stopped reading\"";
+    "NET/OFI endpoint closed without an answer from {} peers: dev={} hint=\"they are stopped or unreachable\"";
 inline constexpr char kRefused[] =
     "NET/OFI connect refused by peer: dev={} reason=\"{}\"";
 inline constexpr char kConnectTimeout[] =

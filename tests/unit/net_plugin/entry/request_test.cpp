@@ -6,7 +6,7 @@ namespace {
 
 class Requests : public EntryTest {
   protected:
-    Request* post(int sizes = 1) { return fake.endpoint.post(sizes); }
+    Request* post(int count = 1) { return fake.endpoint.post(count); }
     FakeOwner& owner() { return fake.endpoint.owner; }
     int done = 77;
     int sizes[Request::kMaxSizes + 1] = {-7, -7, -7, -7, -7, -7, -7, -7, -7};

@@ -103,11 +103,12 @@ TEST_F(Close, TwoEndpointsPartWithoutWaiting) {
     ASSERT_TRUE(second);
     FakeOwner owner;
     std::uint32_t port = 0;
+    ofi::Peer* back = nullptr;
     {
         const std::scoped_lock both(endpoint_->mutex(), (*second)->mutex());
         port = (*second)->ports().open(&owner);
         ofi::Peer* there = endpoint_->acquire_peer((*second)->name());
-        ofi::Peer* back = (*second)->acquire_peer(endpoint_->name());
+        back = (*second)->acquire_peer(endpoint_->name());
         ASSERT_TRUE(there != nullptr && back != nullptr);
         fake_->refuse_sends(5);
         for (std::uint64_t i = 0; i < 100; ++i) {
@@ -123,6 +124,8 @@ TEST_F(Close, TwoEndpointsPartWithoutWaiting) {
         const std::scoped_lock lock((*second)->mutex());
         ASSERT_EQ(owner.headers.size(), 100U);
         for (std::uint64_t i = 0; i < 100; ++i) ASSERT_EQ(owner.headers[i].value, i);
+        EXPECT_TRUE(back->departed);
+        EXPECT_FALSE((*second)->send_message(*back, {}, {})) << "its memory may be gone";
     }
     const Nanoseconds start = now_ns();
     second->reset();

@@ -236,6 +236,18 @@ TEST_F(DeadProcess, OneThatLivesIsNotLost) {
     EXPECT_FALSE(peer_->lost);
 }
 
+/// It may be stopped for minutes and go on then.
+TEST_F(DeadProcess, OneThatLivesAndTakesNothingIsNotLost) {
+    endpoint_->identify(*peer_, read_host_identity());
+    fake_->refuse_sends(FakeEndpoint::kForEver);
+    ASSERT_TRUE(send(*peer_, 1));
+    pass(300 * kSecond);
+    EXPECT_FALSE(peer_->lost) << log_.dump();
+    fake_->refuse_sends(0);
+    pass(301 * kSecond);
+    EXPECT_EQ(values_to(*fake_, kRemote), std::vector<std::uint64_t>{1});
+}
+
 TEST_F(DeadProcess, OneOfAnotherNodeCannotBeSeen) {
     HostIdentity identity = ended_process();
     identity.boot_hash ^= 1;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "common/ofi/endpoint.hpp"
@@ -96,6 +97,32 @@ TEST_P(Service, MovesWhatNobodyPolls) {
     ASSERT_EQ(counter.values.size(), kMessages);
     for (std::uint64_t i = 0; i < kMessages; ++i) ASSERT_EQ(counter.values[i], i);
     to->ports().close(port);
+}
+
+/// Whoever closes last must not send into what the other has given up (on shm its memory is unmapped, P15).
+TEST_P(Service, TwoEndpointsOfOneProcessCloseAtTheSameTime) {
+    const int rounds = device_.device().endpoint_cost == ofi::EndpointCost::expensive ? 20 : 100;
+    for (int round = 0; round < rounds; ++round) {
+        auto first = open(), second = open();
+        ASSERT_TRUE(first != nullptr && second != nullptr);
+        const ofi::EndpointName names[] = {first->name(), second->name()};
+        ofi::MessageHeader header;
+        header.kind = static_cast<std::uint16_t>(ofi::MessageKind::net_eager);
+        header.port = 0xffff;  // nobody there
+        const auto talk = [&](Endpoint& from, const ofi::EndpointName& to) {
+            const std::scoped_lock lock(from.mutex());
+            ofi::Peer* peer = from.acquire_peer(to);
+            ASSERT_NE(peer, nullptr);
+            for (int i = 0; i < 100; ++i) ASSERT_TRUE(from.send_message(*peer, header, Bytes(4000)));
+        };
+        talk(*first, names[1]);
+        talk(*second, names[0]);
+        const Nanoseconds start = now_ns();
+        std::thread other([&] { first.reset(); });
+        second.reset();
+        other.join();
+        EXPECT_LT(now_ns() - start, 2 * kSecond) << round;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Providers, Service, testing::ValuesIn(kTestProviders), provider_word);
