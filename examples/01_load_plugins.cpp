@@ -1,4 +1,5 @@
-// Opens a net plugin by its short name, exactly as RCCL does, and prints what RCCL would learn from it.
+// Opens a net plugin by its short name, exactly as RCCL does, and prints what RCCL would learn from
+// it.
 //
 //   LD_LIBRARY_PATH=<folder of librccl-net-duofi.so> ./01_load_plugins [short name or path]
 //
@@ -35,7 +36,8 @@ void print_device(const ncclNet_v6_t& net, int device) {
 int main(int argc, char** argv) {
     using namespace duofi;
 
-    // 1. The list of names and the dlopen calls are RCCL's; its own lines appear with NCCL_DEBUG=INFO.
+    // 1. The list of names and the dlopen calls are RCCL's; its own lines appear with
+    // NCCL_DEBUG=INFO.
     loader::NetRequest request = loader::NetRequest::from_environment(loader::Host::rccl);
     if (argc > 1)
         request.plugin = argv[1];
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
     std::printf("network %s, table version %d, library %s\n", plugin->name().c_str(),
                 plugin->version(), plugin->library_path().c_str());
 
-    // 2. Hosts take the newest table that both know. This example reads the oldest, which every host knows.
+    // 2. Hosts take the newest table that both know. This example reads the oldest, which every
+    // host knows.
     const auto* net = static_cast<const ncclNet_v6_t*>(plugin->symbol("ncclNetPlugin_v6"));
     if (!net) {
         std::fprintf(stderr, "the library exports no ncclNetPlugin_v6\n");

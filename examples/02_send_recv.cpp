@@ -1,5 +1,5 @@
-// Sends one message from one process to another and back with bare calls of the v6 table, so that every rule
-// of the interface is visible. Nothing here needs a GPU.
+// Sends one message from one process to another and back with bare calls of the v6 table, so that
+// every rule of the interface is visible. Nothing here needs a GPU.
 //
 //   LD_LIBRARY_PATH=<folder of librccl-net-duofi.so> ./02_send_recv
 //
@@ -44,7 +44,8 @@ struct Comms {
 };
 
 Comms connect_both(const ncclNet_v6_t& net, int socket) {
-    // listen fills 128 opaque bytes. How they reach the peer is the host's business; here: a socket.
+    // listen fills 128 opaque bytes. How they reach the peer is the host's business; here: a
+    // socket.
     char own[NCCL_NET_HANDLE_MAXSIZE] = {}, peer[NCCL_NET_HANDLE_MAXSIZE];
     void* listener = nullptr;
     check(net.listen(0, own, &listener), "listen");
@@ -53,8 +54,8 @@ Comms connect_both(const ncclNet_v6_t& net, int socket) {
         std::fprintf(stderr, "the other process is gone\n");
         std::exit(1);
     }
-    // connect and accept never block. Success with a NULL comm means: call again, with the same handle
-    // memory, which is the plugin's notebook meanwhile. Poll both, the peer may need either.
+    // connect and accept never block. Success with a NULL comm means: call again, with the same
+    // handle memory, which is the plugin's notebook meanwhile. Poll both, the peer may need either.
     Comms comms;
     const auto start = Clock::now();
     while (!comms.send || !comms.recv) {
@@ -66,7 +67,8 @@ Comms connect_both(const ncclNet_v6_t& net, int socket) {
     return comms;
 }
 
-/// test drives the network and says when a request is done; afterwards the request no longer exists.
+/// test drives the network and says when a request is done; afterwards the request no longer
+/// exists.
 int wait_for(const ncclNet_v6_t& net, void* request, const char* what) {
     int done = 0, size = 0;
     const auto start = Clock::now();
@@ -78,7 +80,8 @@ int wait_for(const ncclNet_v6_t& net, void* request, const char* what) {
 }
 
 void send(const ncclNet_v6_t& net, void* comm, std::vector<char>& data, void* memory) {
-    // A NULL request means that the message could not be posted now: call again with the same arguments.
+    // A NULL request means that the message could not be posted now: call again with the same
+    // arguments.
     void* request = nullptr;
     const auto start = Clock::now();
     while (!request) {
@@ -108,8 +111,8 @@ int run(bool first, int socket) {
     loader::NetRequest request = loader::NetRequest::from_environment();
     if (!request.plugin) request.plugin = "duofi";
     const auto plugin = loader::open_net(request, loader::host_line);
-    const auto* net = plugin ? static_cast<const ncclNet_v6_t*>(plugin->symbol("ncclNetPlugin_v6"))
-                             : nullptr;
+    const auto* net =
+        plugin ? static_cast<const ncclNet_v6_t*>(plugin->symbol("ncclNetPlugin_v6")) : nullptr;
     if (!net) {
         std::fprintf(stderr, "no plugin with a v6 table found; see LD_LIBRARY_PATH\n");
         return 1;
@@ -153,7 +156,8 @@ int run(bool first, int socket) {
 int main() {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 1;
-    const pid_t child = ::fork();  // before any plugin is loaded: after it, only the parent may use it
+    const pid_t child =
+        ::fork();  // before any plugin is loaded: after it, only the parent may use it
     if (child < 0) return 1;
     const bool first = child > 0;
     ::close(ends[first ? 1 : 0]);

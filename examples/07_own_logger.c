@@ -1,5 +1,5 @@
-/* A host in plain C99 with a log callback of its own: what a runtime needs that is written in neither C++ nor
- * with any library of this project. Only the C headers of common/abi are used.
+/* A host in plain C99 with a log callback of its own: what a runtime needs that is written in
+ * neither C++ nor with any library of this project. Only the C headers of common/abi are used.
  *
  *   LD_LIBRARY_PATH=<folder of libnccl-net-duofi.so> ./07_own_logger [library]
  */
@@ -14,17 +14,24 @@ static int lines_seen;
 
 static const char* level_name(ncclDebugLogLevel level) {
     switch (level) {
-        case NCCL_LOG_VERSION: return "version";
-        case NCCL_LOG_WARN: return "warning";
-        case NCCL_LOG_INFO: return "info";
-        case NCCL_LOG_ABORT: return "abort";
-        case NCCL_LOG_TRACE: return "trace";
-        default: return "other";
+        case NCCL_LOG_VERSION:
+            return "version";
+        case NCCL_LOG_WARN:
+            return "warning";
+        case NCCL_LOG_INFO:
+            return "info";
+        case NCCL_LOG_ABORT:
+            return "abort";
+        case NCCL_LOG_TRACE:
+            return "trace";
+        default:
+            return "other";
     }
 }
 
-/* The plugin does not know what the user wants to see: it sends every line, the host decides. Calls may come
- * from any thread of the plugin, so a real logger needs a lock around what is not thread-safe itself. */
+/* The plugin does not know what the user wants to see: it sends every line, the host decides. Calls
+ * may come from any thread of the plugin, so a real logger needs a lock around what is not
+ * thread-safe itself. */
 static void my_logger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                       const char* format, ...) {
     char text[1024];
@@ -35,7 +42,11 @@ static void my_logger(ncclDebugLogLevel level, unsigned long flags, const char* 
     va_end(arguments);
     ++lines_seen;
     printf("%-7s %s%s%-24s:%3d  %s\n", level_name(level), flags & NCCL_INIT ? "init " : "",
-           flags & NCCL_NET ? "net " : "", slash ? slash + 1 : file ? file : "?", line, text);
+           flags & NCCL_NET ? "net " : "",
+           slash  ? slash + 1
+           : file ? file
+                  : "?",
+           line, text);
 }
 
 int main(int argc, char** argv) {

@@ -1,5 +1,6 @@
 // Requests of one comm. Grows by chunks up to a bound, then answers "not now" (net contract 3.4). The memory of
-// the chunks goes back to the process-wide slab when the comm ends. Guarded by the endpoint's lock.
+// the chunks goes back to the process-wide slab when the comm ends. acquire and the walks hold the endpoint's lock;
+// release is for the comm's own thread and needs none; release_late is for whoever holds the lock.
 #pragma once
 
 #include <array>
@@ -36,6 +37,10 @@ class RequestPool {
     /// A pending request, or nullptr at the bound. Throws std::bad_alloc.
     [[nodiscard]] T* acquire(RequestOwner& owner, Nanoseconds now) {
         if (free_ == nullptr) {
+            free_ = late_;
+            late_ = nullptr;
+        }
+        if (free_ == nullptr) {
             if (chunks_.size() * RequestChunk<T>::kSlots >= bound_) return nullptr;
             chunks_.reserve(chunks_.size() + 1);
             chunks_.push_back(slab_.acquire());
@@ -51,16 +56,17 @@ class RequestPool {
         request->stall_told = false;
         request->size_count = 0;
         request->state.store(RequestState::pending, std::memory_order_release);
-        ++in_use_;
         return request;
     }
     void release(T& request) noexcept {
         request.state.store(RequestState::free, std::memory_order_release);
         request.next_free = free_;
         free_ = &request;
-        --in_use_;
     }
-    [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
+    void release_late(T& request) noexcept {
+        request.next_free = late_;
+        late_ = &request;
+    }
     /// The provider may still write into operations of these requests: their memory is never used again.
     void keep_memory() noexcept { keep_memory_ = true; }
 
@@ -82,7 +88,7 @@ class RequestPool {
     std::size_t bound_;
     std::vector<RequestChunk<T>*> chunks_;
     T* free_ = nullptr;
-    std::size_t in_use_ = 0;
+    T* late_ = nullptr;
     bool keep_memory_ = false;
 };
 

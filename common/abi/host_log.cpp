@@ -21,7 +21,9 @@ void forward(log::Level level, unsigned long subsystems, const char* file, int l
              const char* text) {
     const ncclDebugLogger_t logger = current_logger.load(std::memory_order_acquire);
     if (logger != nullptr)
-        logger(static_cast<ncclDebugLogLevel>(level), subsystems, file, line, "%s", text);
+        // Callers filter warnings by subsystem too, and by default let NET through for none (rma contract 2.1).
+        logger(static_cast<ncclDebugLogLevel>(level), level == log::Level::warn ? log::all : subsystems, file,
+               line, "%s", text);
 }
 
 }  // namespace

@@ -18,6 +18,18 @@ void Endpoint::post_receive(RxPacket* packet) noexcept {
     --posted_;
     packet->next = unposted_;
     unposted_ = packet;
+    ++waiting_to_post_;
+}
+
+void Endpoint::post_waiting() noexcept {
+    while (unposted_ != nullptr) {
+        RxPacket* packet = unposted_;
+        unposted_ = packet->next;
+        packet->next = nullptr;
+        --waiting_to_post_;
+        post_receive(packet);
+        if (unposted_ == packet) return;  // refused, the next poll tries again
+    }
 }
 
 void Endpoint::rx_complete(Operation& op, const Completion& completion) noexcept {
@@ -63,10 +75,14 @@ void Endpoint::on_packet(RxPacket* packet, std::size_t length) noexcept {
 
 void Endpoint::release_packet(RxPacket* packet) noexcept {
     if (--packet->references != 0) return;
-    if (posted_ < receive_target_)
-        post_receive(packet);
-    else
+    if (posted_ + waiting_to_post_ >= receive_target_) {
         rx_pool_.release(packet);
+        return;
+    }
+    // Not now: the caller is about to see its message. The next poll posts it, while it waits for another.
+    packet->next = unposted_;
+    unposted_ = packet;
+    ++waiting_to_post_;
 }
 
 void Endpoint::on_endpoint_message(const Message& message) noexcept {

@@ -141,17 +141,11 @@ void Endpoint::drain_for_close() noexcept {
 void Endpoint::poll() noexcept {
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     wants_poll_.store(false, std::memory_order_relaxed);
+    if (unposted_ != nullptr) post_waiting();
     const auto batch = std::clamp<std::size_t>(domain_->settings().cq_read_count, 1, kMaxBatch);
     for (int round = 0; round < kMaxRounds; ++round)
         if (drain_completions(batch) < batch) break;
     finished_orphans_.clear();
-    while (unposted_ != nullptr) {
-        RxPacket* packet = unposted_;
-        unposted_ = packet->next;
-        packet->next = nullptr;
-        post_receive(packet);
-        if (unposted_ == packet) break;  // still refused
-    }
     for (std::size_t i = 0; i < active_.size();) {
         Peer& peer = *active_[i];
         serve(peer);

@@ -132,6 +132,7 @@ class Endpoint {
     [[nodiscard]] std::size_t drain_completions(std::size_t batch) noexcept;
     void drain_error() noexcept;
     void post_receive(RxPacket* packet) noexcept;
+    void post_waiting() noexcept;
     void on_packet(RxPacket* packet, std::size_t length) noexcept;
     void on_endpoint_message(const Message& message) noexcept;
     void answer_unknown_port(const Message& message) noexcept;
@@ -167,7 +168,8 @@ class Endpoint {
     std::vector<std::unique_ptr<PortOwner>> orphans_;
     std::vector<std::unique_ptr<PortOwner>> finished_orphans_;
     std::vector<Peer*> active_;
-    RxPacket* unposted_ = nullptr;  ///< receive packets the provider did not accept yet
+    RxPacket* unposted_ = nullptr;  ///< receive packets to be posted
+    std::uint32_t waiting_to_post_ = 0;
     std::uint32_t posted_ = 0;          ///< receive packets in the provider's hands
     std::uint32_t receive_target_ = 0;
     bool said_goodbye_ = false;

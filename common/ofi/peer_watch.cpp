@@ -17,7 +17,7 @@ constexpr Nanoseconds kDepartedGrace = kSecond;
 }  // namespace
 
 bool Endpoint::owes_progress() const noexcept {
-    if (!active_.empty() || unposted_ != nullptr) return true;
+    if (!active_.empty() || posted_ < receive_target_ / 2) return true;
     for (const auto& peer : peers_) {
         if (peer->lost) continue;
         if (peer->in_flight != 0 || peer->data_in_flight != 0) return true;

@@ -194,6 +194,10 @@ void SendrecvRecvComm::progress(Request& request) {
 
 void SendrecvRecvComm::retire(Request& request) noexcept {
     auto& receive = static_cast<RecvRequest&>(request);
+    if (request.state.load(std::memory_order_relaxed) == RequestState::done) {
+        requests_.release(receive);
+        return;
+    }
     const std::scoped_lock lock(ofi_.mutex());
     // An entry that still waits belongs to a request that failed: nothing may be matched with it any more.
     for (RecvEntry& entry : receive.entries) {

@@ -124,7 +124,7 @@ void SendrecvRecvComm::large_complete(ofi::Operation& op, const ofi::Completion&
     }
     self.settle(request);
     if (request.state.load(std::memory_order_relaxed) == RequestState::free && request.at_provider == 0)
-        self.requests_.release(request);  // it was retired before its operations came back
+        self.requests_.release_late(request);  // it was retired before its operations came back
 }
 
 void SendrecvRecvComm::tell_failed_receive(const RecvEntry& entry,

@@ -252,7 +252,6 @@ void SendrecvSendComm::progress(Request& request) {
 }
 
 void SendrecvSendComm::retire(Request& request) noexcept {
-    const std::scoped_lock lock(ofi_.mutex());
     requests_.release(static_cast<SendRequest&>(request));
 }
 

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <memory>
 
 #include "tests/support/providers.hpp"
+#include "tests/support/rank_crew.hpp"
 #include "tests/support/scoped_env.hpp"
 
 namespace duofi::test {
@@ -35,6 +38,21 @@ Setup& setup() {
     return chosen;
 }
 
+namespace {
+
+// Process ranks live for the whole program, one crew per number of ranks.
+std::map<int, std::unique_ptr<RankCrew>>& crews() {
+    static std::map<int, std::unique_ptr<RankCrew>> all;
+    return all;
+}
+
+class EndOfCrews : public testing::Environment {
+  public:
+    void TearDown() override { crews().clear(); }
+};
+
+}  // namespace
+
 void run_conformance(const char* body, int ranks) {
     GroupOptions options;
     options.ranks = ranks;
@@ -42,8 +60,13 @@ void run_conformance(const char* body, int ranks) {
     options.timeout = (setup().full ? 1800 : 60) * kSecond;
     options.args["provider"] = setup().provider;
     options.args["full"] = setup().full ? "1" : "0";
-    run_group(body, options);
+    if (options.mode == RankMode::threads) return run_group(body, options);
+    auto& crew = crews()[ranks];
+    if (!crew) crew = std::make_unique<RankCrew>(options);
+    crew->run(body);
 }
+
+void watch_crews() { testing::AddGlobalTestEnvironment(new EndOfCrews); }
 
 int amount(const Rank& rank, int quick, int full) {
     if (is_full(rank)) return full;
@@ -67,5 +90,6 @@ int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     if (!parse(argc, argv)) return 2;
     const ScopedEnv provider("FI_PROVIDER", provider_name(setup().provider));
+    watch_crews();
     return RUN_ALL_TESTS();
 }

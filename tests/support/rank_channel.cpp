@@ -43,15 +43,13 @@ struct Count {
     }
 };
 
-void wake_all(std::atomic<std::uint64_t>& count) {
-    ::syscall(SYS_futex, &count, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
+void wake_all(void* word) { ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
-void wait_change(std::atomic<std::uint64_t>& count, std::uint32_t round, Nanoseconds at_most) {
+void wait_change(void* word, std::uint32_t seen, Nanoseconds at_most) {
     timespec t{};
     t.tv_sec = at_most / kSecond;
     t.tv_nsec = at_most % kSecond;
-    ::syscall(SYS_futex, &count, FUTEX_WAIT, round, &t, nullptr, 0);
+    ::syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, nullptr, 0);
 }
 
 }  // namespace
@@ -60,6 +58,9 @@ struct RankChannel::Shared {
     int ranks = 0;
     std::atomic<std::uint64_t> count{0};
     std::atomic<std::uint32_t> failed{0};
+    std::atomic<std::uint32_t> order{0};
+    std::array<char, kStepBytes> order_text{};
+    std::array<std::atomic<std::uint32_t>, kMaxRanks> reported{};
     std::array<std::array<std::atomic<char>, kStepBytes>, kMaxRanks> steps{};
     // Two sets: a slow reader of one round is not overtaken by a fast writer of the next.
     std::array<std::array<std::array<char, kSlotBytes>, kMaxRanks>, 2> slots;
@@ -75,7 +76,7 @@ struct RankChannel::Shared {
             change(next);
             next.settle();
             if (!count.compare_exchange_weak(seen, next.word())) continue;
-            if (next.round != Count::of(seen).round) wake_all(count);
+            if (next.round != Count::of(seen).round) wake_all(&count);
             return Count::of(seen).round;
         }
     }
@@ -116,7 +117,7 @@ void RankChannel::barrier(Nanoseconds timeout) {
     while (shared_->round() == round) {
         require(!broken(), "another rank failed");
         require(!deadline.passed(), "barrier: not all ranks arrived in time");
-        wait_change(shared_->count, round, std::min<Nanoseconds>(deadline.remaining(), 50 * kMillisecond));
+        wait_change(&shared_->count, round, std::min<Nanoseconds>(deadline.remaining(), 50 * kMillisecond));
     }
 }
 
@@ -137,10 +138,35 @@ void RankChannel::drop_members(int dropped) {
 
 void RankChannel::break_group() noexcept {
     shared_->failed.store(1);
-    wake_all(shared_->count);
+    wake_all(&shared_->count);
 }
 
 bool RankChannel::broken() const noexcept { return shared_->failed.load() != 0; }
+
+void RankChannel::post_order(const std::string& text) {
+    require(text.size() < kStepBytes, "order of {} bytes", text.size());
+    std::memcpy(shared_->order_text.data(), text.c_str(), text.size() + 1);
+    shared_->order.fetch_add(1);
+    wake_all(&shared_->order);
+}
+
+std::string RankChannel::wait_order(std::uint32_t& seen) {
+    while (shared_->order.load() == seen) wait_change(&shared_->order, seen, kSecond);
+    seen = shared_->order.load();
+    return shared_->order_text.data();
+}
+
+void RankChannel::report(int rank, std::uint32_t number) noexcept {
+    shared_->reported[static_cast<std::size_t>(rank)].store(number);
+}
+
+bool RankChannel::all_reported() const noexcept {
+    const std::uint32_t number = shared_->order.load();
+    for (int i = 0; i < shared_->ranks; ++i) {
+        if (shared_->reported[static_cast<std::size_t>(i)].load() != number) return false;
+    }
+    return true;
+}
 
 void RankChannel::set_step(int rank, const char* text) noexcept {
     auto& step = shared_->steps[static_cast<std::size_t>(rank)];

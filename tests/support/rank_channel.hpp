@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -43,6 +44,15 @@ class RankChannel {
     /// Lets every waiting and coming rank fail at once.
     void break_group() noexcept;
     [[nodiscard]] bool broken() const noexcept;
+
+    /// Gives all ranks of a crew the next text (one caller). An empty text ends the crew.
+    void post_order(const std::string& text);
+    /// Waits, without limit, for the order after number `seen`; returns its text and sets `seen`.
+    std::string wait_order(std::uint32_t& seen);
+    /// A rank carried out order `number`.
+    void report(int rank, std::uint32_t number) noexcept;
+    /// All ranks carried out the last order.
+    [[nodiscard]] bool all_reported() const noexcept;
 
     /// A short note for the report of a group that did not end.
     void set_step(int rank, const char* text) noexcept;

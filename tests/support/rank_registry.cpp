@@ -10,6 +10,7 @@
 
 #include "tests/support/log_capture.hpp"
 #include "tests/support/peer_group.hpp"
+#include "tests/support/rank_crew.hpp"
 #include "tests/support/rank_run.hpp"
 
 namespace duofi::test {
@@ -69,12 +70,12 @@ std::vector<std::string> rank_command_line(const std::string& body, const Rank& 
 
 int run_rank_of_command_line(int argc, char** argv) {
     Rank rank;
-    RankBody body = nullptr;
+    std::string name;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const std::string value = word.substr(std::min(word.size(), word.find('=') + 1));
         if (word.rfind(kBodyOption, 0) == 0) {
-            body = find_rank_body(value);
+            name = value;
         } else if (word.rfind("--rank=", 0) == 0) {
             rank.index = std::atoi(value.c_str());
         } else if (word.rfind("--ranks=", 0) == 0) {
@@ -85,12 +86,15 @@ int run_rank_of_command_line(int argc, char** argv) {
             rank.args[word.substr(6, word.find('=') - 6)] = value;
         }
     }
-    if (body == nullptr) return -1;
+    if (name.empty()) return -1;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     int one = 1;
     testing::InitGoogleTest(&one, argv);
     RankChannel channel = RankChannel::attach(kChannelDescriptor);
     rank.channel = &channel;
+    if (name == kCrewBody) return serve_in_crew(rank);
+    const RankBody body = find_rank_body(name);
+    require(body != nullptr, "no rank body '{}'", name);
     run_body(body, rank);
     fail_on_unexpected_warnings();
     if (!testing::UnitTest::GetInstance()->Failed()) return 0;

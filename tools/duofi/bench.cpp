@@ -115,7 +115,8 @@ int run_bench(const BenchOptions& options) {
         }
         print_pair(options, *shared.get());
         if (!options.csv_file.empty()) {
-            if (auto written = write_csv(options.csv_file, *shared.get(), measured == 0); !written) {
+            if (auto written = write_csv(options.csv_file, *shared.get(), measured == 0);
+                !written) {
                 complain(written.error());
                 ++failures;
             }

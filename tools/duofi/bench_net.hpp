@@ -10,7 +10,8 @@
 
 namespace duofi::tool {
 
-/// One comm in each direction. Table and memory are borrowed; the plugin is initialised by the owner.
+/// One comm in each direction. Table and memory are borrowed; the plugin is initialised by the
+/// owner.
 class NetDriver final : public Driver {
   public:
     /// Sends on `pair.send`, receives on `pair.recv`; registers `memory` with both.

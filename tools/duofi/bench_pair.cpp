@@ -193,8 +193,8 @@ Outcome<void> BenchRank::check_and_calibrate(std::uint32_t index) {
         const double halves = work.shape == Shape::ping_pong ? 2 : 1;
         const double seconds = sample->microseconds * halves * iterations * 1e-6;
         const double wanted = iterations * options_.measurement_s / std::max(seconds, 1e-9);
-        work.iterations = static_cast<std::uint32_t>(std::clamp(
-            wanted, 1.0 * std::max(16u, 2 * work.window), 1.0 * kMaxIterations));
+        work.iterations = static_cast<std::uint32_t>(
+            std::clamp(wanted, 1.0 * std::max(16u, 2 * work.window), 1.0 * kMaxIterations));
         if (seconds > options_.measurement_s / 4 || iterations == kMaxIterations) return {};
         iterations = std::min(iterations * 4, kMaxIterations);
     }
@@ -228,8 +228,8 @@ Status BenchRank::follow_one(const Command& command) {
     DUOFI_TRY(driver(cell.via).follow(work));
     Reply reply{watch.share(), 0};
     for (std::uint32_t i = 0; command.check && i < command.iterations; ++i)
-        reply.wrong_bytes += count_wrong(
-            std::span(rx_).subspan(buffer_offset(work, i), work.bytes), key(cell, i));
+        reply.wrong_bytes +=
+            count_wrong(std::span(rx_).subspan(buffer_offset(work, i), work.bytes), key(cell, i));
     return channel_.send_value(reply);
 }
 

@@ -1,5 +1,5 @@
-// One of the two processes of `duofi bench`: opens plain libfabric and the plugin side by side and takes
-// turns between them.
+// One of the two processes of `duofi bench`: opens plain libfabric and the plugin side by side and
+// takes turns between them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace duofi::tool {
 
-/// Runs rank 0 or 1 to the end; returns the exit code of the process, the reason is in `result.error`.
+/// Runs rank 0 or 1 to the end; returns the exit code of the process, the reason is in
+/// `result.error`.
 int run_bench_rank(int rank, PairChannel channel, const std::string& provider,
                    const BenchOptions& options, BenchResult& result);
 

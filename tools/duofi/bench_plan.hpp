@@ -15,9 +15,12 @@ inline constexpr std::size_t kViaCount = 3;
 
 [[nodiscard]] constexpr const char* to_string(Via via) noexcept {
     switch (via) {
-        case Via::tagged: return "raw tagged";
-        case Via::write: return "raw writedata";
-        case Via::net: return "net table";
+        case Via::tagged:
+            return "raw tagged";
+        case Via::write:
+            return "raw writedata";
+        case Via::net:
+            return "net table";
     }
     return "";
 }
@@ -41,7 +44,8 @@ struct Cell {
 inline constexpr std::size_t kMaxCells = 16;
 inline constexpr std::size_t kMaxRounds = 1000;
 
-/// One measurement. `share`: part of one core that the slower-served of the two measuring threads got.
+/// One measurement. `share`: part of one core that the slower-served of the two measuring threads
+/// got.
 struct Sample {
     double microseconds = 0;  ///< half a round trip, or one message of a stream
     double share = 0;

@@ -9,15 +9,21 @@ constexpr std::uint64_t kMessageTag = 1;
 constexpr std::uint64_t kAckTag = 2;
 
 /// Messages per acknowledgement.
-std::uint32_t chunk_of(const Workload& work) { return std::max(1u, work.window / 2); }
+std::uint32_t chunk_of(const Workload& work) {
+    return std::max(1u, work.window / 2);
+}
 
 std::uint32_t ack_count(const Workload& work) {
     return (work.iterations + chunk_of(work) - 1) / chunk_of(work);
 }
 
-unsigned ack_slot(std::uint32_t index) { return kWidestWindow + index % kAckSlots; }
+unsigned ack_slot(std::uint32_t index) {
+    return kWidestWindow + index % kAckSlots;
+}
 
-std::size_t ack_offset(std::uint32_t index) { return kAckOffset + index % kAckSlots * kAckBytes; }
+std::size_t ack_offset(std::uint32_t index) {
+    return kAckOffset + index % kAckSlots * kAckBytes;
+}
 
 }  // namespace
 

@@ -1,6 +1,7 @@
-// The yardstick: the shortest loops that move the workload over libfabric itself. A stream keeps at most
-// `window` messages unacknowledged: the receiver acknowledges every half window after it has posted receives
-// again, so no message is ever unexpected (P13) and none meets a shorter buffer (P5).
+// The yardstick: the shortest loops that move the workload over libfabric itself. A stream keeps at
+// most `window` messages unacknowledged: the receiver acknowledges every half window after it has
+// posted receives again, so no message is ever unexpected (P13) and none meets a shorter buffer
+// (P5).
 #pragma once
 
 #include "tools/duofi/bench_driver.hpp"

@@ -20,7 +20,9 @@ struct Comparison {
     double share = 0;             ///< median of the lower share of each round
 };
 
-bool is_latency(const Workload& work) { return work.shape == Shape::ping_pong; }
+bool is_latency(const Workload& work) {
+    return work.shape == Shape::ping_pong;
+}
 
 double value_of(const Workload& work, const Sample& sample) {
     if (is_latency(work)) return sample.microseconds;
@@ -39,10 +41,14 @@ Comparison compare(const BenchResult& result, std::size_t raw, std::size_t net, 
     const std::vector<double> net_values = values_of(result, net, cell.work);
     std::vector<double> shares;
     for (std::uint32_t round = 0; round < result.rounds; ++round)
-        shares.push_back(std::min(result.samples[raw][round].share,
-                                  result.samples[net][round].share));
-    return {cell.work, cell.via, spread_of(raw_values), spread_of(net_values),
-            spread_of(paired_ratios(net_values, raw_values)), spread_of(shares).median};
+        shares.push_back(
+            std::min(result.samples[raw][round].share, result.samples[net][round].share));
+    return {cell.work,
+            cell.via,
+            spread_of(raw_values),
+            spread_of(net_values),
+            spread_of(paired_ratios(net_values, raw_values)),
+            spread_of(shares).median};
 }
 
 bool same_work(const Workload& a, const Workload& b) {
@@ -63,7 +69,8 @@ std::vector<Comparison> comparisons(const BenchResult& result) {
 
 std::string work_text(const Workload& work) {
     const std::string size = size_text(work.bytes);
-    return is_latency(work) ? size + " ping-pong" : fmt::format("{} stream W={}", size, work.window);
+    return is_latency(work) ? size + " ping-pong"
+                            : fmt::format("{} stream W={}", size, work.window);
 }
 
 std::string range_text(const Spread& s) {
@@ -95,7 +102,8 @@ std::string bench_header(const BenchResult& result, int cores) {
     return fmt::format(
         "# {} {} bench: two processes, {} cores, {} rounds in alternating order\n"
         "# provider {}  domain {}  device {}  table v6\n# library {}\n"
-        "# ping-pong: half a round trip, us (lower is better); stream: MB/s, 10^6 bytes per second\n"
+        "# ping-pong: half a round trip, us (lower is better); stream: MB/s, 10^6 bytes per "
+        "second\n"
         "# cells: median (min-max); ratio: plugin / plain libfabric of the same round, median\n"
         "# [quartiles] (min-max); share: part of a core that the slower-served thread got, ~ below "
         "{}\n# {} bytes compared before timing, 0 wrong\n#\n",
@@ -104,18 +112,21 @@ std::string bench_header(const BenchResult& result, int cores) {
 }
 
 std::string bench_rows(const BenchResult& result) {
-    const Table table({{"workload", "", 18, true}, {"yardstick", "", 13, true}, {"unit", "", 5, true},
-                       {"plain libfabric", "", 24}, {"net table", "", 24}, {"ratio", "", 38},
+    const Table table({{"workload", "", 18, true},
+                       {"yardstick", "", 13, true},
+                       {"unit", "", 5, true},
+                       {"plain libfabric", "", 24},
+                       {"net table", "", 24},
+                       {"ratio", "", 38},
                        {"share", "", 6}});
     std::string out = table.header();
     for (const Comparison& c : comparisons(result))
-        out += table.row(
-            {work_text(c.work), to_string(c.raw), is_latency(c.work) ? "us" : "MB/s",
-             range_text(c.raw_value), range_text(c.net_value),
-             fmt::format("{:.2f} [{:.2f}-{:.2f}] ({:.2f}-{:.2f})", c.ratio.median,
-                         c.ratio.lower_quartile, c.ratio.upper_quartile, c.ratio.minimum,
-                         c.ratio.maximum),
-             fmt::format("{}{:.2f}", c.share < kCleanShare ? "~" : "", c.share)});
+        out += table.row({work_text(c.work), to_string(c.raw), is_latency(c.work) ? "us" : "MB/s",
+                          range_text(c.raw_value), range_text(c.net_value),
+                          fmt::format("{:.2f} [{:.2f}-{:.2f}] ({:.2f}-{:.2f})", c.ratio.median,
+                                      c.ratio.lower_quartile, c.ratio.upper_quartile,
+                                      c.ratio.minimum, c.ratio.maximum),
+                          fmt::format("{}{:.2f}", c.share < kCleanShare ? "~" : "", c.share)});
     return out;
 }
 

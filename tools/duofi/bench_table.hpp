@@ -9,7 +9,8 @@
 
 namespace duofi::tool {
 
-/// Threads that got less of a core than this were disturbed: such rows are marked (docs/performance.md).
+/// Threads that got less of a core than this were disturbed: such rows are marked
+/// (docs/performance.md).
 inline constexpr double kCleanShare = 0.93;
 
 [[nodiscard]] std::string bench_header(const BenchResult& result, int cores);

@@ -36,16 +36,18 @@ void label(CLI::Option* option, const char* form) {
 }
 
 void add_info(CLI::App& app, InfoOptions& options) {
-    CLI::App* sub = app.add_subcommand("info", "build, libraries, settings, devices, plugin tables");
-    label(sub->add_option("plugin", options.plugin, "plugin to look at: short name or path"), "NAME");
+    CLI::App* sub =
+        app.add_subcommand("info", "build, libraries, settings, devices, plugin tables");
+    label(sub->add_option("plugin", options.plugin, "plugin to look at: short name or path"),
+          "NAME");
     sub->add_flag("--settings", options.settings_only, "only the settings, all of them");
     sub->add_flag("--json", options.json, "one JSON object");
     sub->footer(kExitCodes);
 }
 
 void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
-    CLI::App* sub = app.add_subcommand(
-        "demo", "ranks in a ring over the plugin; every byte is checked");
+    CLI::App* sub =
+        app.add_subcommand("demo", "ranks in a ring over the plugin; every byte is checked");
     const auto count = [&](const char* names, auto& value, auto low, auto high, const char* help) {
         label(sub->add_option(names, value, help)->check(CLI::Range(low, high)), "N");
     };
@@ -62,8 +64,9 @@ void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
     count("-w,--warmup", options.warmup, 0u, 1000000u, "messages per size before timing starts");
     count("--step-limit", options.step_limit_s, 0.1, 3600.0, "longest wait for one step, s");
     count("--run-limit", options.run_limit_s, 1.0, 86400.0, "longest run of local ranks, s");
-    label(sub->add_option("--provider", options.provider, "libfabric provider (DUOFI_OFI_PROVIDER)"),
-          "NAME");
+    label(
+        sub->add_option("--provider", options.provider, "libfabric provider (DUOFI_OFI_PROVIDER)"),
+        "NAME");
     CLI::Option* csv_flag = sub->add_flag("--csv", csv, "CSV in place of the table");
     sub->add_flag("--json", json, "JSON lines in place of the table")->excludes(csv_flag);
     sub->footer(kExitCodes);
@@ -72,8 +75,8 @@ void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
 void add_bench(CLI::App& app, BenchOptions& options) {
     CLI::App* sub = app.add_subcommand(
         "bench", "plugin against plain libfabric, two processes, interleaved rounds");
-    CLI::Option* providers = sub->add_option(
-        "--provider", options.providers, "comma list; \"default\" is the plugin's own choice");
+    CLI::Option* providers = sub->add_option("--provider", options.providers,
+                                             "comma list; \"default\" is the plugin's own choice");
     providers->delimiter(',')->option_text("NAMES (default default,shm)");
     label(sub->add_option("-r,--rounds", options.rounds, "rounds over all measurements")
               ->check(CLI::Range(1, static_cast<int>(kMaxRounds))),

@@ -19,7 +19,8 @@ int rank_body(const DemoOptions& options) {
     return run_demo_rank(options, *facts, "this command, which started the ranks");
 }
 
-/// The rank that ended by a signal of its own is the cause, even if one that missed it was reaped first.
+/// The rank that ended by a signal of its own is the cause, even if one that missed it was reaped
+/// first.
 std::string cause_of(const bootstrap::SpawnOutcome& outcome) {
     for (const bootstrap::RankExit& rank : outcome.ranks)
         if (rank.signal_number != 0 && !rank.stopped_by_us)

@@ -1,4 +1,5 @@
-// `duofi demo`: ranks in a ring over the plugin, every byte checked, a table as rccl-tests prints it.
+// `duofi demo`: ranks in a ring over the plugin, every byte checked, a table as rccl-tests prints
+// it.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,14 @@
 namespace duofi::tool {
 
 struct DemoOptions {
-    int ranks = 4;                            ///< -n; ignored under a launcher
-    std::size_t begin = 8, end = 8u << 20;    ///< -b, -e, bytes
-    unsigned factor = 2;                      ///< -f
-    unsigned iterations = 0;                  ///< -i; 0 = by size
-    unsigned warmup = 4;                      ///< -w, checked but not timed
-    double step_limit_s = 30;                 ///< longest wait for one step
-    double run_limit_s = 300;                 ///< longest run of local ranks
-    std::string provider;                     ///< --provider, "" = the plugin's choice
+    int ranks = 4;                          ///< -n; ignored under a launcher
+    std::size_t begin = 8, end = 8u << 20;  ///< -b, -e, bytes
+    unsigned factor = 2;                    ///< -f
+    unsigned iterations = 0;                ///< -i; 0 = by size
+    unsigned warmup = 4;                    ///< -w, checked but not timed
+    double step_limit_s = 30;               ///< longest wait for one step
+    double run_limit_s = 300;               ///< longest run of local ranks
+    std::string provider;                   ///< --provider, "" = the plugin's choice
     Form form = Form::table;
 };
 

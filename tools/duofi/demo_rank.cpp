@@ -36,8 +36,13 @@ struct SizeResult {
 };
 
 Table make_table() {
-    return Table({{"size", "B", 12}, {"count", "elements", 12}, {"type", "", 8}, {"time", "us", 12},
-                  {"algbw", "GB/s", 9}, {"busbw", "GB/s", 9}, {"#wrong", "bytes", 8}});
+    return Table({{"size", "B", 12},
+                  {"count", "elements", 12},
+                  {"type", "", 8},
+                  {"time", "us", 12},
+                  {"algbw", "GB/s", 9},
+                  {"busbw", "GB/s", 9},
+                  {"#wrong", "bytes", 8}});
 }
 
 double time_us(const SizeResult& result, int ranks) {
@@ -103,8 +108,7 @@ Outcome<Ring> DemoRank::open_ring() {
     return Ring::open({net_->table, device_, options_.end, depth(), limit}, *session_.store);
 }
 
-Outcome<void> DemoRank::run_batch(Ring& ring, std::size_t bytes, unsigned count,
-                                  RingTotals& mine) {
+Outcome<void> DemoRank::run_batch(Ring& ring, std::size_t bytes, unsigned count, RingTotals& mine) {
     const auto key = [&](int rank, unsigned slot) {
         return PatternKey{static_cast<std::uint64_t>(rank), bytes, iteration_ + slot};
     };
@@ -172,9 +176,9 @@ void DemoRank::print_header(const Ring& ring) const {
         "# sizes {} to {}, factor {}, {} warm-up, up to {} messages in flight\n"
         "# GB/s = 10^9 bytes per second and rank; time = one message, mean over ranks\n#\n",
         kPackageName, kVersion, ring.size(), net_->provider, net_->plugin.name(),
-        net_->plugin.opened_as(), net_->plugin.version(), net_->plugin.library_path(),
-        started_by_, host.data(), ::getpid(), device_, device_name(),
-        options_.begin, options_.end, options_.factor, options_.warmup, depth()));
+        net_->plugin.opened_as(), net_->plugin.version(), net_->plugin.library_path(), started_by_,
+        host.data(), ::getpid(), device_, device_name(), options_.begin, options_.end,
+        options_.factor, options_.warmup, depth()));
     print_result(make_table().header());
 }
 
@@ -217,14 +221,15 @@ int DemoRank::print_end(const std::vector<SizeResult>& results, int ranks) const
     }
     const bool ok = wrong == 0 && checked > 0;
     if (options_.form == Form::json)
-        print_result(json_line("demo_end", {{"checked_bytes", checked}, {"wrong_bytes", wrong},
-                                            {"ok", ok}}));
+        print_result(json_line("demo_end",
+                               {{"checked_bytes", checked}, {"wrong_bytes", wrong}, {"ok", ok}}));
     if (options_.form == Form::table)
-        print_result(fmt::format("# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:.4f}\n"
-                                 "#\n# {} bytes checked on {} ranks: {}\n",
-                                 wrong, ok ? "OK" : "FAILED",
-                                 results.empty() ? 0.0 : sum / static_cast<double>(results.size()),
-                                 checked, ranks, ok ? "OK" : "FAILED"));
+        print_result(
+            fmt::format("# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:.4f}\n"
+                        "#\n# {} bytes checked on {} ranks: {}\n",
+                        wrong, ok ? "OK" : "FAILED",
+                        results.empty() ? 0.0 : sum / static_cast<double>(results.size()), checked,
+                        ranks, ok ? "OK" : "FAILED"));
     return ok ? kOk : kFailedCheck;
 }
 

@@ -24,13 +24,15 @@ std::string version_text(std::uint32_t packed) {
 }
 
 BuildFacts build_facts() {
-    return {kVersion, kRevision,
+    return {
+        kVersion, kRevision,
 #if defined(__clang__)
             "clang " __clang_version__,
 #else
             "gcc " __VERSION__,
 #endif
-            DUOFI_BUILD_TYPE, version_text(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION))};
+            DUOFI_BUILD_TYPE, version_text(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION))
+    };
 }
 
 struct Search {
@@ -100,7 +102,8 @@ void describe_file(const loader::Plugin& plugin, PluginFacts& facts) {
     facts.tables = exported_tables(plugin);
 }
 
-/// Opens twice: the first time only to look, so that a plugin whose init fails is described as well.
+/// Opens twice: the first time only to look, so that a plugin whose init fails is described as
+/// well.
 PluginFacts plugin_facts(const std::string& name) {
     PluginFacts facts;
     facts.asked = name;
@@ -122,11 +125,11 @@ PluginFacts plugin_facts(const std::string& name) {
 }
 
 std::string fingerprint(const InfoReport& report) {
-    std::string line = fmt::format(
-        "duofi {} plugin {} libfabric {} provider {} devices", report.build.version,
-        report.plugin.hash.empty() ? "none" : report.plugin.hash,
-        report.libraries.libfabric_version,
-        report.discovered.provider.empty() ? "none" : report.discovered.provider);
+    std::string line =
+        fmt::format("duofi {} plugin {} libfabric {} provider {} devices", report.build.version,
+                    report.plugin.hash.empty() ? "none" : report.plugin.hash,
+                    report.libraries.libfabric_version,
+                    report.discovered.provider.empty() ? "none" : report.discovered.provider);
     for (const ofi::DeviceInfo& device : report.discovered.devices) line += " " + device.name;
     return line;
 }

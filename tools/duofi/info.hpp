@@ -1,4 +1,5 @@
-// `duofi info`: which plugin file, tables, libfabric, provider and devices, and why others were dropped (W1).
+// `duofi info`: which plugin file, tables, libfabric, provider and devices, and why others were
+// dropped (W1).
 #pragma once
 
 #include <string>

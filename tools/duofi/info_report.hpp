@@ -1,4 +1,5 @@
-// What `duofi info` finds out, as plain data. Collected by info.cpp, printed by info_text.cpp or report.cpp.
+// What `duofi info` finds out, as plain data. Collected by info.cpp, printed by info_text.cpp or
+// report.cpp.
 #pragma once
 
 #include <cstdint>
@@ -28,25 +29,25 @@ struct HostDevice {
 };
 
 struct PluginFacts {
-    std::string asked;                 ///< short name or path
-    std::string file;                  ///< "" when nothing opened
-    std::string hash;                  ///< FNV-1a 64 of the file, hex; to compare nodes
-    std::string error;                 ///< why nothing opened, or why init failed; "" = fine
-    std::string network_name;          ///< `name` of the table a current RCCL takes
-    int taken_version = 0;             ///< that table's version, 0 = none
-    std::vector<std::string> tables;   ///< exported symbols, newest net first, then RMA
-    std::vector<HostDevice> devices;   ///< empty unless init succeeded
+    std::string asked;                ///< short name or path
+    std::string file;                 ///< "" when nothing opened
+    std::string hash;                 ///< FNV-1a 64 of the file, hex; to compare nodes
+    std::string error;                ///< why nothing opened, or why init failed; "" = fine
+    std::string network_name;         ///< `name` of the table a current RCCL takes
+    int taken_version = 0;            ///< that table's version, 0 = none
+    std::vector<std::string> tables;  ///< exported symbols, newest net first, then RMA
+    std::vector<HostDevice> devices;  ///< empty unless init succeeded
 };
 
 struct InfoReport {
     BuildFacts build;
     LibraryFacts libraries;
-    std::string settings_error;        ///< "" = settings are good
+    std::string settings_error;  ///< "" = settings are good
     std::vector<SettingRow> settings;
-    std::string discovery_error;       ///< "" = at least one device
+    std::string discovery_error;  ///< "" = at least one device
     ofi::DeviceList discovered;
     PluginFacts plugin;
-    std::string fingerprint;           ///< one line, equal on nodes that fit together (A22)
+    std::string fingerprint;  ///< one line, equal on nodes that fit together (A22)
 };
 
 }  // namespace duofi::tool

@@ -8,7 +8,9 @@
 namespace duofi::tool {
 namespace {
 
-std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+std::string or_dash(const std::string& text) {
+    return text.empty() ? "-" : text;
+}
 
 std::string pointer_text(int support) {
     std::string text;
@@ -22,7 +24,9 @@ std::string pointer_text(int support) {
 }
 
 std::string setting_table(const InfoReport& report, bool changed_only) {
-    const Table table({{"name", "", 42, true}, {"value", "", 22, true}, {"source", "", 12, true},
+    const Table table({{"name", "", 42, true},
+                       {"value", "", 22, true},
+                       {"source", "", 12, true},
                        {"accepted", "", 1, true}});
     std::string out = table.header();
     std::size_t shown = 0;
@@ -37,16 +41,22 @@ std::string setting_table(const InfoReport& report, bool changed_only) {
 }
 
 std::string discovery_text(const InfoReport& report) {
-    const Table devices({{"name", "", 22, true}, {"provider", "", 14, true}, {"domain", "", 14, true},
-                         {"address", "", 30, true}, {"speed", "Mbit/s", 8}, {"numa", "", 5}});
+    const Table devices({{"name", "", 22, true},
+                         {"provider", "", 14, true},
+                         {"domain", "", 14, true},
+                         {"address", "", 30, true},
+                         {"speed", "Mbit/s", 8},
+                         {"numa", "", 5}});
     std::string out = "Devices found by libfabric\n";
     if (!report.discovery_error.empty()) out += "  none: " + report.discovery_error + "\n";
     if (!report.discovered.devices.empty()) out += devices.header();
     for (const ofi::DeviceInfo& d : report.discovered.devices)
         out += devices.row({d.name, d.provider, d.domain_name, or_dash(d.address),
                             fmt::format("{}", d.speed_mbps), fmt::format("{}", d.numa_node)});
-    const Table refused({{"provider", "", 14, true}, {"domain", "", 14, true},
-                         {"address", "", 30, true}, {"why not", "", 1, true}});
+    const Table refused({{"provider", "", 14, true},
+                         {"domain", "", 14, true},
+                         {"address", "", 30, true},
+                         {"why not", "", 1, true}});
     if (report.discovered.refusals.empty()) return out;
     out += "\nOffered by libfabric and not used\n" + refused.header();
     for (const ofi::Refusal& r : report.discovered.refusals)
@@ -58,15 +68,20 @@ std::string plugin_text(const PluginFacts& plugin) {
     std::string out = fmt::format("Plugin \"{}\"\n", plugin.asked);
     if (!plugin.error.empty()) out += fmt::format("  problem     {}\n", plugin.error);
     if (plugin.file.empty()) return out;
-    out += fmt::format("  file        {}\n  hash        {} (FNV-1a 64)\n  network     {}\n", plugin.file,
-                       plugin.hash, plugin.network_name);
+    out += fmt::format("  file        {}\n  hash        {} (FNV-1a 64)\n  network     {}\n",
+                       plugin.file, plugin.hash, plugin.network_name);
     out += fmt::format("  tables      ");
     for (const std::string& table : plugin.tables) out += table + " ";
     out += fmt::format("\n  taken       v{} by a current RCCL\n", plugin.taken_version);
     if (plugin.devices.empty()) return out;
-    const Table table({{"device", "", 22, true}, {"speed", "Mbit/s", 8}, {"latency", "us", 8},
-                       {"memory", "", 14, true}, {"maxComms", "", 9}, {"maxRecvs", "", 9},
-                       {"guid", "", 16}, {"pciPath", "", 1, true}});
+    const Table table({{"device", "", 22, true},
+                       {"speed", "Mbit/s", 8},
+                       {"latency", "us", 8},
+                       {"memory", "", 14, true},
+                       {"maxComms", "", 9},
+                       {"maxRecvs", "", 9},
+                       {"guid", "", 16},
+                       {"pciPath", "", 1, true}});
     out += "\nDevices as a host sees them (v6 table)\n" + table.header();
     for (const HostDevice& d : plugin.devices)
         out += table.row({d.name, fmt::format("{}", d.speed_mbps),

@@ -74,9 +74,8 @@ void route_logs() {
     loader::set_host_level(heard().level > NCCL_LOG_INFO ? heard().level : NCCL_LOG_INFO);
     loader::set_host_sink(take_line);
     log::set_threshold(static_cast<log::Level>(heard().level));
-    log::set_sink([](log::Level, unsigned long, const char*, int, const char* text) {
-        complain(text);
-    });
+    log::set_sink(
+        [](log::Level, unsigned long, const char*, int, const char* text) { complain(text); });
 }
 
 Outcome<OpenNet> open_and_init(const std::optional<std::string>& plugin) {
@@ -84,9 +83,10 @@ Outcome<OpenNet> open_and_init(const std::optional<std::string>& plugin) {
     if (plugin) request.plugin = plugin;
     auto opened = loader::open_net(request, loader::host_line);
     if (!opened)
-        return failed(fmt::format("no net plugin \"{}\" could be opened ({}); is its folder in "
-                                  "LD_LIBRARY_PATH?",
-                                  request.plugin.value_or(""), describe(opened.error())));
+        return failed(
+            fmt::format("no net plugin \"{}\" could be opened ({}); is its folder in "
+                        "LD_LIBRARY_PATH?",
+                        request.plugin.value_or(""), describe(opened.error())));
     OpenNet net{std::move(*opened), nullptr, 0, {}};
     net.table = net.plugin.v6();
     if (!net.table)

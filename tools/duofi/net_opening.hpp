@@ -21,11 +21,12 @@ struct OpenNet {
     std::string provider;  ///< from the plugin's own line, "unknown" if it printed none
 };
 
-/// Sets the variables that commands pass on as options, before any plugin is loaded: `provider` goes to
-/// DUOFI_OFI_PROVIDER, and NCCL_NET_PLUGIN gets the default when the user has not set it.
+/// Sets the variables that commands pass on as options, before any plugin is loaded: `provider`
+/// goes to DUOFI_OFI_PROVIDER, and NCCL_NET_PLUGIN gets the default when the user has not set it.
 void set_plugin_environment(const std::string& provider);
 
-/// Lines of the host, of the plugin and of the command itself go to stderr: warnings always, the rest as NCCL_DEBUG asks.
+/// Lines of the host, of the plugin and of the command itself go to stderr: warnings always, the
+/// rest as NCCL_DEBUG asks.
 void route_logs();
 
 /// Loads by `plugin` (nullopt: NCCL_NET_PLUGIN), takes the v6 table, calls init and devices.

@@ -15,8 +15,8 @@ using Outcome = tl::expected<T, std::string>;
     return tl::unexpected<std::string>(std::move(text));
 }
 
-/// "fi_tsend: remote, error 104 (Connection reset by peer)". The commands store a plugin's result code as a
-/// negative provider_errno: "isend: remote, result 6 of the plugin".
+/// "fi_tsend: remote, error 104 (Connection reset by peer)". The commands store a plugin's result
+/// code as a negative provider_errno: "isend: remote, result 6 of the plugin".
 [[nodiscard]] std::string describe(const Error& error);
 
 }  // namespace duofi::tool

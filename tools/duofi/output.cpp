@@ -36,6 +36,8 @@ void print_result(std::string_view text) {
     std::fflush(stdout);
 }
 
-void complain(std::string_view text) { fmt::print(stderr, "duofi: {}\n", text); }
+void complain(std::string_view text) {
+    fmt::print(stderr, "duofi: {}\n", text);
+}
 
 }  // namespace duofi::tool

@@ -23,7 +23,8 @@ using Record = std::vector<std::pair<std::string, Value>>;
 [[nodiscard]] std::string csv_header(const Record& record);
 [[nodiscard]] std::string csv_row(const Record& record);
 
-/// Writes to stdout and flushes, so that lines of several processes do not interleave within a line.
+/// Writes to stdout and flushes, so that lines of several processes do not interleave within a
+/// line.
 void print_result(std::string_view text);
 /// "duofi: text" on stderr.
 void complain(std::string_view text);

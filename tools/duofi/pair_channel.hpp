@@ -1,5 +1,5 @@
-// A socket pair between the two processes of a benchmark: addresses, commands and gates travel here, so
-// that no measured network is used for control. One thread per end.
+// A socket pair between the two processes of a benchmark: addresses, commands and gates travel
+// here, so that no measured network is used for control. One thread per end.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ class PairChannel {
 
     /// Sends one message of at most 64 KiB. Error: remote when the other process is gone.
     [[nodiscard]] Status send(std::span<const std::byte> message);
-    /// Waits for one message. Errors: remote (the other process is gone), timed_out, those of `idle`.
+    /// Waits for one message. Errors: remote (the other process is gone), timed_out, those of
+    /// `idle`.
     [[nodiscard]] Result<std::vector<std::byte>> receive(const Deadline& deadline,
                                                          const Idle& idle = {});
 

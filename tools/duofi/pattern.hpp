@@ -1,5 +1,5 @@
-// The bytes that a demo or benchmark message carries: every byte depends on who sent it, its size, the
-// iteration and its offset, so that lost, swapped, stale and shifted data all show. Any thread.
+// The bytes that a demo or benchmark message carries: every byte depends on who sent it, its size,
+// the iteration and its offset, so that lost, swapped, stale and shifted data all show. Any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// One plain libfabric endpoint for the benchmark's yardstick: no plugin code between it and the provider.
-// One thread per object. Every wait has a deadline; a refused post polls the completion queue (P9).
+// One plain libfabric endpoint for the benchmark's yardstick: no plugin code between it and the
+// provider. One thread per object. Every wait has a deadline; a refused post polls the completion
+// queue (P9).
 #pragma once
 
 #include <rdma/fabric.h>
@@ -21,10 +22,10 @@ namespace duofi::tool {
 
 /// What to open. `tx` and `rx` are borrowed and must outlive the endpoint.
 struct RawConfig {
-    std::string provider;          ///< exact provider name
-    std::string domain;            ///< exact domain name, "" = the first one found
-    std::span<std::byte> tx, rx;   ///< memory that messages come from and go to
-    unsigned contexts = 36;        ///< operations in flight per direction
+    std::string provider;                   ///< exact provider name
+    std::string domain;                     ///< exact domain name, "" = the first one found
+    std::span<std::byte> tx, rx;            ///< memory that messages come from and go to
+    unsigned contexts = 36;                 ///< operations in flight per direction
     Nanoseconds wait_limit = 20 * kSecond;  ///< longest wait for one operation
 };
 

@@ -42,15 +42,16 @@ Outcome<void> Ring::connect(bootstrap::Store& store) {
         return failed(fmt::format("rank {}: {}", rank_, loader::to_string(listener.error())));
     auto handles = store.gather("ring handle", handle, Deadline(config_.limit));
     if (!handles)
-        return failed(fmt::format("rank {}: exchange of handles: {}", rank_,
-                                  describe(handles.error())));
+        return failed(
+            fmt::format("rank {}: exchange of handles: {}", rank_, describe(handles.error())));
     loader::NetHandle peer{};
     const bootstrap::Bytes& given = (*handles)[static_cast<std::size_t>(next())];
     if (given.size() != peer.size())
-        return failed(fmt::format("rank {}: rank {} gave a handle of {} bytes", rank_, next(),
-                                  given.size()));
+        return failed(
+            fmt::format("rank {}: rank {} gave a handle of {} bytes", rank_, next(), given.size()));
     std::copy(given.begin(), given.end(), peer.begin());
-    auto pair = client_.connect_and_accept(config_.device, peer, *listener, Deadline(config_.limit));
+    auto pair =
+        client_.connect_and_accept(config_.device, peer, *listener, Deadline(config_.limit));
     if (!pair)
         return failed(fmt::format("rank {}: connection to rank {} and from rank {}: {}", rank_,
                                   next(), previous(), loader::to_string(pair.error())));
@@ -173,8 +174,8 @@ Outcome<void> Ring::close() {
                                     pair_.recv.close()};
     for (const ncclResult_t result : results)
         if (result != ncclSuccess)
-            return failed(fmt::format("rank {}: a close returned {}", rank_,
-                                      static_cast<int>(result)));
+            return failed(
+                fmt::format("rank {}: a close returned {}", rank_, static_cast<int>(result)));
     return {};
 }
 

@@ -1,5 +1,6 @@
-// N ranks in a ring over a plugin's v6 table: each sends to the next and receives from the previous.
-// One thread. Every wait has a deadline; an error text names rank, peer, operation and size.
+// N ranks in a ring over a plugin's v6 table: each sends to the next and receives from the
+// previous. One thread. Every wait has a deadline; an error text names rank, peer, operation and
+// size.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +16,14 @@
 
 namespace duofi::tool {
 
-/// Requests in flight per direction at most; well below what a plugin must support (net contract 3.4).
+/// Requests in flight per direction at most; well below what a plugin must support (net
+/// contract 3.4).
 inline constexpr unsigned kRingDepth = 8;
 
 /// What goes around the ring after each size: sums over the ranks.
 struct RingTotals {
-    std::uint64_t time_ns = 0;      ///< sum of the ranks' timed parts
-    std::uint64_t slowest_ns = 0;   ///< largest of them
+    std::uint64_t time_ns = 0;     ///< sum of the ranks' timed parts
+    std::uint64_t slowest_ns = 0;  ///< largest of them
     std::uint64_t wrong_bytes = 0;
     std::uint64_t checked_bytes = 0;
 };
@@ -29,9 +31,9 @@ struct RingTotals {
 struct RingConfig {
     const ncclNet_v6_t* net = nullptr;  ///< initialised; stays so while the ring lives
     int device = 0;
-    std::size_t largest = 0;            ///< bytes of one message
-    unsigned depth = 4;                 ///< messages in flight, at most kRingDepth
-    Nanoseconds limit = 30 * kSecond;   ///< longest wait for one step
+    std::size_t largest = 0;           ///< bytes of one message
+    unsigned depth = 4;                ///< messages in flight, at most kRingDepth
+    Nanoseconds limit = 30 * kSecond;  ///< longest wait for one step
 };
 
 class Ring {
@@ -50,8 +52,8 @@ class Ring {
 
     /// Posts `count` receives of `bytes` each into slots 0, 1, ...
     [[nodiscard]] Outcome<void> post_receives(unsigned count, std::size_t bytes);
-    /// Sends slots 0 .. count-1 and waits for these sends and all posted receives. A message that arrives
-    /// with another size is an error.
+    /// Sends slots 0 .. count-1 and waits for these sends and all posted receives. A message that
+    /// arrives with another size is an error.
     [[nodiscard]] Outcome<void> send_and_wait(unsigned count, std::size_t bytes);
     /// Adds up `mine` over all ranks; every rank gets the result. Also a barrier.
     [[nodiscard]] Outcome<RingTotals> total(const RingTotals& mine);

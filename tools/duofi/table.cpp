@@ -30,7 +30,9 @@ std::string Table::header() const {
     return line(names, true) + (any_unit ? line(units, true) : std::string());
 }
 
-std::string Table::row(const std::vector<std::string>& cells) const { return line(cells, false); }
+std::string Table::row(const std::vector<std::string>& cells) const {
+    return line(cells, false);
+}
 
 std::string csv_line(const std::vector<std::string>& cells) {
     std::string out;

@@ -19,7 +19,8 @@ class Table {
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
     /// Two `#` lines, names and units, each ended by a newline.
     [[nodiscard]] std::string header() const;
-    /// One line, ended by a newline. Missing cells are blank; a cell wider than its column keeps its text.
+    /// One line, ended by a newline. Missing cells are blank; a cell wider than its column keeps
+    /// its text.
     [[nodiscard]] std::string row(const std::vector<std::string>& cells) const;
 
   private:

@@ -92,7 +92,8 @@ std::vector<pid_t> Command::children(std::size_t count, int seconds) const {
 }
 
 bool Command::printed(const std::string& text, int seconds) const {
-    return until(seconds, [&] { return text_of(folder_ + "/out").find(text) != std::string::npos; });
+    return until(seconds,
+                 [&] { return text_of(folder_ + "/out").find(text) != std::string::npos; });
 }
 
 }  // namespace duofi::test

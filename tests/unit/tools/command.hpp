@@ -18,7 +18,8 @@ struct Ended {
 /// One run of the command. The destructor ends what still runs.
 class Command {
   public:
-    /// Starts `duofi <arguments>` with these variables and the plugins of this build in LD_LIBRARY_PATH.
+    /// Starts `duofi <arguments>` with these variables and the plugins of this build in
+    /// LD_LIBRARY_PATH.
     Command(const std::vector<std::string>& arguments,
             const std::vector<std::pair<std::string, std::string>>& variables = {});
     ~Command();

@@ -21,9 +21,13 @@ TEST(Command, tells_versions_and_refuses_wrong_usage_with_2) {
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_TRUE(contains(version.out, "libfabric"));
     EXPECT_TRUE(contains(version.out, "ncclNetPlugin_v6"));
-    for (const Arguments& wrong : std::vector<Arguments>{
-             {}, {"nosuch"}, {"demo", "-n", "0"}, {"demo", "-b", "64", "-e", "8"},
-             {"demo", "-f", "1"}, {"demo", "--csv", "--json"}, {"bench", "-r", "0"}}) {
+    for (const Arguments& wrong : std::vector<Arguments>{{},
+                                                         {"nosuch"},
+                                                         {"demo", "-n", "0"},
+                                                         {"demo", "-b", "64", "-e", "8"},
+                                                         {"demo", "-f", "1"},
+                                                         {"demo", "--csv", "--json"},
+                                                         {"bench", "-r", "0"}}) {
         const Ended ended = Command(wrong).wait();
         EXPECT_EQ(ended.exit_code, 2) << (wrong.empty() ? "" : wrong.front());
         EXPECT_EQ(ended.out, "");
@@ -34,16 +38,17 @@ TEST(Command, help_lists_the_exit_codes) {
     for (const char* sub : {"info", "demo", "bench"}) {
         const Ended help = Command({sub, "--help"}).wait();
         EXPECT_EQ(help.exit_code, 0);
-        EXPECT_TRUE(contains(help.out, "Exit codes: 0 ok, 1 a check failed, 2 wrong usage, 77 skipped"));
+        EXPECT_TRUE(
+            contains(help.out, "Exit codes: 0 ok, 1 a check failed, 2 wrong usage, 77 skipped"));
     }
 }
 
 TEST(Info, describes_file_tables_and_refusals) {
     const Ended info = Command({"info", "--json"}).wait();
     EXPECT_EQ(info.exit_code, 0) << info.err;
-    for (const char* part : {"\"kind\": \"info\"", "libduofi-plugin.so", "ncclNetPlugin_v6",
-                             "\"network_name\": \"duofi\"", "\"reason\"", "libfabric.so",
-                             "\"fingerprint\": \"duofi "})
+    for (const char* part :
+         {"\"kind\": \"info\"", "libduofi-plugin.so", "ncclNetPlugin_v6",
+          "\"network_name\": \"duofi\"", "\"reason\"", "libfabric.so", "\"fingerprint\": \"duofi "})
         EXPECT_TRUE(contains(info.out, part)) << part;
 }
 
@@ -72,8 +77,8 @@ TEST(Demo, checks_every_byte_of_four_ranks) {
 }
 
 TEST(Demo, takes_sizes_that_are_no_power_of_two_and_prints_json_lines_alone) {
-    const Ended demo = Command({"demo", "-n", "2", "-b", "7", "-e", "70000", "-f", "13", "--json"})
-                           .wait();
+    const Ended demo =
+        Command({"demo", "-n", "2", "-b", "7", "-e", "70000", "-f", "13", "--json"}).wait();
     EXPECT_EQ(demo.exit_code, 0) << demo.err;
     EXPECT_EQ(std::count(demo.out.begin(), demo.out.end(), '\n'), 5);  // 7, 91, 1183, 15379, end
     EXPECT_TRUE(contains(demo.out, "\"kind\":\"demo_end\""));
@@ -108,7 +113,8 @@ TEST(Demo, names_the_rank_that_was_killed) {
     ASSERT_EQ(::kill(ranks[2], SIGKILL), 0);
     const Ended ended = demo.wait(30);
     EXPECT_EQ(ended.exit_code, 1);
-    EXPECT_TRUE(contains(ended.out, "# FAILED: rank 2 ended by signal 9")) << ended.out << ended.err;
+    EXPECT_TRUE(contains(ended.out, "# FAILED: rank 2 ended by signal 9"))
+        << ended.out << ended.err;
 }
 
 TEST(Demo, gives_up_on_a_stopped_rank_and_names_the_peer) {
@@ -126,7 +132,9 @@ TEST(Demo, gives_up_on_a_stopped_rank_and_names_the_peer) {
 TEST(Demo, is_one_rank_under_a_launcher) {
     const auto variables = [](const char* rank) {
         return std::vector<std::pair<std::string, std::string>>{
-            {"RANK", rank}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", rank},
+            {"RANK", rank},
+            {"WORLD_SIZE", "2"},
+            {"LOCAL_RANK", rank},
             {"MASTER_ADDR", "127.0.0.1"},
             {"MASTER_PORT", std::to_string(20000 + ::getpid() % 10000)}};
     };

@@ -1,4 +1,5 @@
-// The real plugin behind a table that flips one byte in every fourth message. What checks data must say so.
+// The real plugin behind a table that flips one byte in every fourth message. What checks data must
+// say so.
 #include <dlfcn.h>
 
 #include "common/abi/net_v6.h"

@@ -47,9 +47,8 @@ TEST(PairChannel, gives_up_at_the_deadline_and_runs_the_idle_function_until_then
 TEST(PairChannel, stops_when_the_idle_function_fails) {
     auto ends = PairChannel::create();
     ASSERT_TRUE(ends);
-    const auto got = ends->second.receive(Deadline(kSecond), []() -> Status {
-        return fail(Errc::system, "network");
-    });
+    const auto got = ends->second.receive(Deadline(kSecond),
+                                          []() -> Status { return fail(Errc::system, "network"); });
     ASSERT_FALSE(got);
     EXPECT_STREQ(got.error().place, "network");
 }

@@ -20,7 +20,9 @@ InfoReport sample() {
 }
 
 TEST(Report, json_line_keeps_order_and_types_and_names_the_schema) {
-    EXPECT_EQ(json_line("demo", {{"bytes", std::uint64_t{8}}, {"ok", false}, {"x", 0.5},
+    EXPECT_EQ(json_line("demo", {{"bytes", std::uint64_t{8}},
+                                 {"ok", false},
+                                 {"x", 0.5},
                                  {"name", std::string("a\"b")}}),
               "{\"schema_version\":1,\"kind\":\"demo\",\"bytes\":8,\"ok\":false,\"x\":0.5,"
               "\"name\":\"a\\\"b\"}\n");

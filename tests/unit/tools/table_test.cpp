@@ -32,8 +32,8 @@ TEST(Csv, quotes_only_what_needs_it) {
 }
 
 TEST(Csv, writes_names_and_values_in_the_order_of_the_record) {
-    const Record record{{"bytes", std::uint64_t{8}}, {"time_us", 1.5}, {"ok", true},
-                        {"rank", std::int64_t{-1}}};
+    const Record record{
+        {"bytes", std::uint64_t{8}}, {"time_us", 1.5}, {"ok", true}, {"rank", std::int64_t{-1}}};
     EXPECT_EQ(csv_header(record), "bytes,time_us,ok,rank\n");
     EXPECT_EQ(csv_row(record), "8,1.5,true,-1\n");
 }
