@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <vector>
 
@@ -14,12 +15,12 @@ namespace duofi::net {
 namespace {
 
 constexpr Nanoseconds kAbandonedAlone = kSecond;
-constexpr Nanoseconds kAbandoned = 120 * kSecond;
 
 std::mutex g_mutex;
 std::vector<CommHandle*>* g_attempts = nullptr;  // guarded; freed when empty
 std::atomic<std::size_t> g_comms{0};
 std::atomic<std::uint64_t> g_generation{0};
+std::atomic<Nanoseconds> g_abandoned{120 * kSecond};
 
 void forget_attempt(CommHandle& handle) noexcept {
     const std::scoped_lock lock(g_mutex);
@@ -71,10 +72,18 @@ void end_comm(CommHandle& handle) {
     handle.comm = nullptr;
     caller_memory().comm_handles.release(&handle);
     Endpoint& endpoint = comm->endpoint();
-    comm->close();
-    endpoint.release();
+    std::exception_ptr failed;
+    try {
+        comm->close();
+    } catch (...) {
+        failed = std::current_exception();
+    }
     --g_comms;
+    endpoint.release();
+    if (failed) std::rethrow_exception(failed);
 }
+
+void set_connect_timeout(Nanoseconds timeout) noexcept { g_abandoned = 2 * timeout; }
 
 void drop_attempt(CommHandle& handle) noexcept {
     forget_attempt(handle);
@@ -89,6 +98,7 @@ CommHandle* find_attempt(const ConnectState& state) noexcept {
     if (g_attempts == nullptr) return nullptr;
     const auto it = std::find(g_attempts->begin(), g_attempts->end(), state.attempt);
     if (it == g_attempts->end() || (*it)->generation != state.generation) return nullptr;
+    (*it)->last_call = now_ns();  // so that no sweep takes it while it is continued
     return *it;
 }
 
@@ -100,7 +110,7 @@ void sweep_attempts() {
         const Nanoseconds now = now_ns();
         const bool alone = g_comms == g_attempts->size();
         for (CommHandle* handle : *g_attempts)
-            if (now - handle->last_call > (alone ? kAbandonedAlone : kAbandoned)) abandoned.push_back(handle);
+            if (now - handle->last_call > (alone ? kAbandonedAlone : g_abandoned.load())) abandoned.push_back(handle);
     }
     for (CommHandle* handle : abandoned) end_comm(*handle);
 }

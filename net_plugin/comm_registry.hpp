@@ -26,6 +26,8 @@ void drop_attempt(CommHandle& handle) noexcept;
 /// not continued for a second, so that an abandoned connect does not keep the library alive (3.2).
 void sweep_attempts();
 
+void set_connect_timeout(Nanoseconds timeout) noexcept;
+
 [[nodiscard]] std::size_t comm_count() noexcept;
 
 }  // namespace duofi::net

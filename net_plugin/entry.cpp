@@ -7,6 +7,7 @@
 #include "common/abi/error_map.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
+#include "common/util/scope_exit.hpp"
 #include "net_plugin/comm_registry.hpp"
 #include "net_plugin/plugin.hpp"
 #include "net_plugin/request.hpp"
@@ -39,6 +40,15 @@ Device* find_device(int index) noexcept {
     Device* device = plugin()->get_device(index);
     if (device == nullptr) log::warn(log::net, messages::kBadDevice, index);
     return device;
+}
+
+// On the way out of a failure; another failure on top of it is not told.
+void give_back(Endpoint& endpoint) noexcept {
+    try {
+        endpoint.release();
+    } catch (...) {
+        log::trace(log::net, "NET/OFI endpoint reference could not be given back");
+    }
 }
 
 Result<Endpoint*> find_endpoint(Device& device) {
@@ -84,12 +94,11 @@ ncclResult_t listen(int index, void* handle, void** listen_comm) {
     sweep_attempts();
     const auto endpoint = find_endpoint(*device);
     if (!endpoint) return abi::result_of(endpoint.error());
+    ScopeExit undo([&] { give_back(**endpoint); });  // also when listen throws
     Handle described;
     const auto comm = (*endpoint)->listen(described);
-    if (!comm) {
-        (*endpoint)->release();
-        return abi::result_of(comm.error());
-    }
+    if (!comm) return abi::result_of(comm.error());
+    undo.release();
     write_handle(*static_cast<HandleBytes*>(handle), described);
     *listen_comm = open_comm(CommKind::listen, **comm);
     return ncclSuccess;
@@ -100,14 +109,18 @@ namespace {
 // A continued attempt is found through the handle, without a walk from the device.
 ncclResult_t connect_step(Endpoint& endpoint, HandleBytes& bytes, const Handle& handle, CommHandle* attempt,
                           void** send_comm) {
+    ScopeExit undo([&] { give_back(endpoint); });  // a first step that throws leaves no reference
+    if (attempt != nullptr) undo.release();          // a later one leaves the attempt as it was
     const auto step = endpoint.connect(handle, attempt != nullptr ? static_cast<SendComm*>(attempt->comm)
                                                                   : nullptr);
     if (!step) {
-        if (attempt != nullptr) drop_attempt(*attempt);
         clear_connect_state(bytes);
+        if (attempt == nullptr) return abi::result_of(step.error());
+        drop_attempt(*attempt);
         endpoint.release();
         return abi::result_of(step.error());
     }
+    undo.release();
     if (step->ready) {
         if (attempt != nullptr) drop_attempt(*attempt);
         clear_connect_state(bytes);
@@ -211,9 +224,9 @@ ncclResult_t isend(void* pointer, void* data, std::size_t size, int tag, void* m
     return ncclSuccess;
 }
 
-bool check_group(int count, bool arrays_given) {
+bool check_group(const char* operation, int count, bool arrays_given) {
     if (count >= 1 && count <= kMaxGroupReceives && arrays_given) return true;
-    log::warn(log::net, messages::kBadGroup, count, kMaxGroupReceives);
+    log::warn(log::net, messages::kBadGroup, operation, count, kMaxGroupReceives);
     return false;
 }
 
@@ -242,6 +255,7 @@ ncclResult_t iflush(void* pointer, int count, const RecvBuffer* buffers, void** 
 }
 
 ncclResult_t test(void* request, int* done, int* sizes) {
+    if (done != nullptr) *done = 0;  // written each time (net contract 3.5)
     if (!initialized("test")) return ncclInternalError;
     return test_request(static_cast<Request*>(request), done, sizes);
 }

@@ -39,7 +39,7 @@ void set_handle_provider(std::uint32_t mark) noexcept;
 
 /// Is `count` acceptable for irecv and iflush, and are the arrays there? Logged if not. Adapters call it before
 /// they copy anything (net contract 3.4).
-[[nodiscard]] bool check_group(int count, bool arrays_given);
+[[nodiscard]] bool check_group(const char* operation, int count, bool arrays_given);
 
 /// Comms open or being connected; unloading frees memory only at 0.
 [[nodiscard]] std::size_t open_comms() noexcept;

@@ -13,6 +13,7 @@
 #include "common/util/log.hpp"
 #include "common/util/mutex.hpp"
 #include "net_plugin/caller_memory.hpp"
+#include "net_plugin/comm_registry.hpp"
 #include "net_plugin/endpoint_check.hpp"
 #include "net_plugin/entry.hpp"
 #include "net_plugin/init_sequence.hpp"
@@ -136,6 +137,7 @@ ncclResult_t init(ncclDebugLogger_t logger, int table_version) {
     if (!status) return abi::result_of(status.error());
     abi::set_abort_on_error(context.settings.abort_on_error);
     std::unique_ptr<State> state = steps.take();
+    set_connect_timeout(static_cast<Nanoseconds>(context.settings.connect_timeout_s * kSecond));
     set_handle_provider(provider_mark(state->list.provider));
     set_plugin(state.get());
     g_state.store(state.release(), std::memory_order_release);

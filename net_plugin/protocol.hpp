@@ -86,7 +86,7 @@ class Endpoint {
     /// Starts (`attempt` null) or continues a connection; never blocks. Not ready: call again with the comm
     /// that was returned. An error has destroyed the attempt; the caller releases the endpoint.
     [[nodiscard]] virtual Result<ConnectProgress> connect(const Handle& handle, SendComm* attempt) = 0;
-    virtual void add_reference() noexcept = 0;
+    virtual void add_reference() = 0;
     virtual void release() = 0;
 };
 

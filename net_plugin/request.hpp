@@ -25,7 +25,7 @@ class RequestOwner {
     /// Moves the endpoint on once, unless nothing can come of it.
     virtual void progress(Request& request) = 0;
     /// The request is done or failed and has been reported: back to the pool.
-    virtual void retire(Request& request) noexcept = 0;
+    virtual void retire(Request& request) = 0;
     /// Result for requests that are still pending, once the comm has failed; ncclSuccess before (A20).
     [[nodiscard]] virtual ncclResult_t failure() const noexcept = 0;
 };

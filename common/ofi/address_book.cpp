@@ -81,8 +81,9 @@ void Endpoint::remove_user(Peer& peer, PeerUser& user) noexcept {
     peer.users.erase(std::remove(peer.users.begin(), peer.users.end(), &user), peer.users.end());
 }
 
-void Endpoint::identify(Peer& peer, const HostIdentity& identity) noexcept {
+void Endpoint::identify(Peer& peer, const HostIdentity& identity, std::size_t packet_bytes) noexcept {
     peer.identity = identity;
+    peer.packet_limit = std::max(packet_bytes, kSmallestPacket);
     peer.established = true;
     peer.process_visible = same_kernel_and_pid_namespace(self_, identity);
 }
@@ -112,7 +113,13 @@ void Endpoint::lose_peer(Peer& peer, const char* evidence) noexcept {
     if (said_goodbye_) return;  // nor do we any more
     log::warn(log::net, messages::kPeerLost, domain_->device().name, domain_->device().provider,
               peer_text(peer), peer.identity.pid, evidence);
-    for (PeerUser* user : peer.users) user->on_peer_lost();
+    tell_users(peer);
+}
+
+// Over a copy: a user may take itself off the list.
+void Endpoint::tell_users(Peer& peer) noexcept {
+    const std::vector<PeerUser*> users = peer.users;
+    for (PeerUser* user : users) user->on_peer_lost();
 }
 
 }  // namespace duofi::ofi

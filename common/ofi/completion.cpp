@@ -99,6 +99,7 @@ void Endpoint::on_endpoint_message(const Message& message) noexcept {
             // It waits for the answer, unless it has our own goodbye: then it may be gone already.
             if (!said_goodbye_) send_own_name(*peer, MessageKind::goodbye_reply);
             peer->departed = true;  // what is queued still leaves, nothing new is taken
+            tell_users(*peer);      // comms that it did not close itself
             break;
         case MessageKind::goodbye_reply: peer->answered_goodbye = true; break;
         default: break;

@@ -13,19 +13,16 @@ namespace duofi::ofi {
 
 namespace {
 
-// Room for handshakes and for announcements even when eager sends are off.
-constexpr std::size_t kMinPayload = 1024;
-
-std::size_t packet_bytes(const Settings& settings) {
+std::size_t wanted_packet_bytes(const Settings& settings) {
     const auto eager = static_cast<std::size_t>(std::max(settings.eager_max_size, 0));
-    return message_bytes(std::max(eager, kMinPayload));
+    return std::max(message_bytes(eager), kSmallestPacket);  // room for handshakes also without eager sends
 }
 
 }  // namespace
 
 Endpoint::Endpoint(std::shared_ptr<Domain> domain)
     : domain_(std::move(domain)),
-      packet_bytes_(packet_bytes(domain_->settings())),
+      packet_bytes_(wanted_packet_bytes(domain_->settings())),
       rx_pool_(*domain_, *this, packet_bytes_),
       tx_pool_(*domain_, *this, packet_bytes_),
       self_(read_host_identity()),
@@ -205,7 +202,7 @@ Posted Endpoint::post_tagged_send(Peer& peer, const void* data, std::size_t size
         ++peer.data_in_flight;
         return Posted::yes;
     }
-    if (code == -FI_EAGAIN) {
+    if (code == -FI_EAGAIN || code == -FI_ENOMEM) {
         if (peer.blocked_since == 0) peer.blocked_since = now_ns();
         return Posted::again;
     }
@@ -219,7 +216,7 @@ Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, v
     const ssize_t code =
         fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation.context);
     if (code == 0) return Posted::yes;
-    if (code == -FI_EAGAIN) return Posted::again;
+    if (code == -FI_EAGAIN || code == -FI_ENOMEM) return Posted::again;  // shm: its receives are used up
     lose_peer(peer, error_text(code));
     return Posted::lost;
 }

@@ -58,10 +58,8 @@ class Endpoint {
     [[nodiscard]] Nanoseconds tick_time() const noexcept {
         return tick_time_.load(std::memory_order_relaxed);
     }
-    /// Largest payload of one message, bytes.
-    [[nodiscard]] std::size_t max_message_payload() const noexcept {
-        return packet_bytes_ - sizeof(MessageHeader);
-    }
+    /// Size of our packets and of the buffers we post, bytes; part of the handshake.
+    [[nodiscard]] std::size_t packet_bytes() const noexcept { return packet_bytes_; }
 
     // --- under the lock ---
     [[nodiscard]] PortTable& ports() noexcept { return ports_; }
@@ -74,8 +72,12 @@ class Endpoint {
     void release_peer(Peer* peer) noexcept;
     void add_user(Peer& peer, PeerUser& user) { peer.users.push_back(&user); }
     void remove_user(Peer& peer, PeerUser& user) noexcept;
-    /// Tells who runs the peer (handshake), so that its death can be seen on this node.
-    void identify(Peer& peer, const HostIdentity& identity) noexcept;
+    /// Tells who runs the peer and how large its buffers are (handshake).
+    void identify(Peer& peer, const HostIdentity& identity, std::size_t packet_bytes) noexcept;
+    /// Largest payload of one message to this peer, bytes.
+    [[nodiscard]] std::size_t max_message_payload(const Peer& peer) const noexcept {
+        return packet_limit(peer) - sizeof(MessageHeader);
+    }
     /// Text of a peer's address, for log lines.
     [[nodiscard]] std::string peer_text(const Peer& peer) const;
 
@@ -142,8 +144,12 @@ class Endpoint {
     void enqueue_staged(Peer& peer) noexcept;
     void post_queued(Peer& peer) noexcept;
     void drop_queued(Peer& peer) noexcept;
+    [[nodiscard]] std::size_t packet_limit(const Peer& peer) const noexcept {
+        return peer.packet_limit < packet_bytes_ ? peer.packet_limit : packet_bytes_;
+    }
     void drain_for_close() noexcept;
     [[nodiscard]] bool has_local_peer() noexcept;
+    static void tell_users(Peer& peer) noexcept;
     void forget_unused_peers(Nanoseconds now) noexcept;
     [[nodiscard]] Peer* find_peer(const EndpointName& name) const noexcept;
     void remove_peer(Peer& peer) noexcept;

@@ -43,6 +43,7 @@ std::size_t write_hello(std::span<std::byte> out, const Hello& hello) noexcept {
     w.zeros(2);
     w.u32(hello.port);
     w.u32(hello.eager_limit);
+    w.u32(hello.packet_bytes);
     w.bytes(hello.nonce);
     write(w, hello.identity);
     w.bytes({hello.name.bytes.data(), hello.name.length});
@@ -58,6 +59,7 @@ std::optional<Hello> parse_hello(std::span<const std::byte> in) noexcept {
     r.skip(2);
     hello.port = r.u32();
     hello.eager_limit = r.u32();
+    hello.packet_bytes = r.u32();
     r.bytes(hello.nonce);
     hello.identity = read_identity(r);
     if (hello.name.length == 0 || hello.name.length > EndpointName::kMaxBytes) return std::nullopt;
@@ -72,6 +74,7 @@ std::size_t write_welcome(std::span<std::byte> out, const Welcome& welcome) noex
     w.zeros(3);
     w.u32(welcome.port);
     w.u32(welcome.eager_limit);
+    w.u32(welcome.packet_bytes);
     w.u32(welcome.credits);
     w.bytes(welcome.nonce);
     write(w, welcome.identity);
@@ -86,6 +89,7 @@ std::optional<Welcome> parse_welcome(std::span<const std::byte> in) noexcept {
     r.skip(3);
     welcome.port = r.u32();
     welcome.eager_limit = r.u32();
+    welcome.packet_bytes = r.u32();
     welcome.credits = r.u32();
     r.bytes(welcome.nonce);
     welcome.identity = read_identity(r);

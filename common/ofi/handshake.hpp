@@ -37,6 +37,7 @@ struct Hello {
     std::uint8_t version = kWireVersion;
     std::uint32_t port = 0;
     std::uint32_t eager_limit = 0;  ///< bytes it would send eagerly
+    std::uint32_t packet_bytes = 0; ///< of the buffers it posts
     Nonce nonce{};                  ///< of the handle
     EndpointName name{};
     HostIdentity identity{};
@@ -47,6 +48,7 @@ struct Welcome {
     std::uint8_t version = kWireVersion;
     std::uint32_t port = 0;         ///< of the accepting comm
     std::uint32_t eager_limit = 0;  ///< agreed: the smaller of both
+    std::uint32_t packet_bytes = 0; ///< of the buffers it posts
     std::uint32_t credits = 0;      ///< eager messages that may be unmatched at a time
     Nonce nonce{};                  ///< echo
     HostIdentity identity{};

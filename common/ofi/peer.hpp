@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/ofi/endpoint_name.hpp"
+#include "common/ofi/message.hpp"
 #include "common/ofi/packet.hpp"
 #include "common/util/clock.hpp"
 #include "common/util/host_identity.hpp"
@@ -39,6 +40,9 @@ class PeerUser {
     virtual void on_tick(Nanoseconds now) noexcept = 0;
 };
 
+/// Every endpoint posts at least this much; enough for handshakes.
+inline constexpr std::size_t kSmallestPacket = message_bytes(1024);
+
 struct Peer {
     fi_addr_t address = FI_ADDR_UNSPEC;
     EndpointName name;
@@ -63,6 +67,7 @@ struct Peer {
     bool departed = false;             ///< said goodbye: its endpoint is closed
     bool answered_goodbye = false;     ///< it has everything we sent
     bool established = false;          ///< it has sent us something
+    std::size_t packet_limit = kSmallestPacket;  ///< bytes of the buffers it posts (handshake)
     std::uint64_t heard = 0;           ///< messages received from it
     HostIdentity identity{};           ///< from the handshake
     bool process_visible = false;      ///< identity names a process that we can look at

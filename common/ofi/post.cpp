@@ -10,7 +10,8 @@ namespace duofi::ofi {
 std::byte* Endpoint::reserve(Peer& peer, const MessageHeader& header, bool bounded) noexcept {
     if (peer.gone()) return nullptr;
     const std::size_t bytes = message_bytes(header.length);
-    if (peer.staged != nullptr && peer.staged->used + bytes > packet_bytes_) {
+    if (bytes > packet_limit(peer)) return nullptr;
+    if (peer.staged != nullptr && peer.staged->used + bytes > packet_limit(peer)) {
         enqueue_staged(peer);
         post_queued(peer);
     }

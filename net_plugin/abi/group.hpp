@@ -17,7 +17,7 @@ struct Group {
     template <typename Size>
     [[nodiscard]] bool fill(const char* operation, int count, void** data, Size* sizes, int* tags,
                             void** memory) {
-        if (!check_group(count, data != nullptr && sizes != nullptr && tags != nullptr)) return false;
+        if (!check_group(operation, count, data != nullptr && sizes != nullptr && tags != nullptr)) return false;
         for (int i = 0; i < count; ++i) {
             if (sizes[i] < Size{0}) {
                 log::warn(log::net, messages::kBadSize, operation, sizes[i], "0..INT_MAX");

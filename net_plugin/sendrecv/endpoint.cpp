@@ -15,18 +15,26 @@ Result<ListenComm*> SendrecvEndpoint::listen(Handle& handle) {
     return comm.release();
 }
 
+// An attempt ends only by close(), which takes it off the endpoint; an exception leaves it where it is.
 Result<ConnectProgress> SendrecvEndpoint::connect(const Handle& handle, SendComm* attempt) {
-    std::unique_ptr<SendrecvSendComm> comm(static_cast<SendrecvSendComm*>(attempt));
+    auto* comm = static_cast<SendrecvSendComm*>(attempt);
     if (comm == nullptr) {
-        comm = std::make_unique<SendrecvSendComm>(*this);
-        DUOFI_TRY(comm->start_connect(handle));
+        comm = new SendrecvSendComm(*this);
+        if (const Status started = comm->start_connect(handle); !started) {
+            comm->close();
+            return tl::unexpected(started.error());
+        }
         ofi::service_wake();
     }
-    DUOFI_ASSIGN(const bool ready, comm->continue_connect());
-    return ConnectProgress{comm.release(), ready};
+    const Result<bool> ready = comm->continue_connect();
+    if (!ready) {
+        comm->close();
+        return tl::unexpected(ready.error());
+    }
+    return ConnectProgress{comm, *ready};
 }
 
-void SendrecvEndpoint::add_reference() noexcept { device_.add_reference(*this); }
+void SendrecvEndpoint::add_reference() { device_.add_reference(*this); }
 
 void SendrecvEndpoint::release() { device_.release(*this); }
 

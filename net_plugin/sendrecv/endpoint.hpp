@@ -18,7 +18,7 @@ class SendrecvEndpoint : public Endpoint {
 
     Result<ListenComm*> listen(Handle& handle) override;
     Result<ConnectProgress> connect(const Handle& handle, SendComm* attempt) override;
-    void add_reference() noexcept override;
+    void add_reference() override;
     void release() override;
 
     [[nodiscard]] ofi::Endpoint& ofi() noexcept { return *ofi_; }

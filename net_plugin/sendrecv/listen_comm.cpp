@@ -29,13 +29,14 @@ Status SendrecvListenComm::open(Handle& handle) {
     return {};
 }
 
-SendrecvListenComm::~SendrecvListenComm() {
-    const std::scoped_lock lock(ofi_.mutex());
-    if (port_ != 0) ofi_.ports().close(port_);
-    for (const ofi::Hello& hello : waiting_) refuse(hello, ofi::RefuseReason::closed);
-}
+SendrecvListenComm::~SendrecvListenComm() = default;
 
 void SendrecvListenComm::close() {
+    {
+        const std::scoped_lock lock(ofi_.mutex());
+        ofi_.ports().close(port_);
+        for (const ofi::Hello& hello : waiting_) refuse(hello, ofi::RefuseReason::closed);
+    }
     if (answering_ != nullptr) {
         answering_.release()->close();
         endpoint_.release();

@@ -192,7 +192,7 @@ void SendrecvRecvComm::progress(Request& request) {
     ofi_.poll();
 }
 
-void SendrecvRecvComm::retire(Request& request) noexcept {
+void SendrecvRecvComm::retire(Request& request) {
     auto& receive = static_cast<RecvRequest&>(request);
     if (request.state.load(std::memory_order_relaxed) == RequestState::done) {
         requests_.release(receive);

@@ -50,7 +50,7 @@ class SendrecvRecvComm : public RecvComm,
     };
 
     void progress(Request& request) override;
-    void retire(Request& request) noexcept override;
+    void retire(Request& request) override;
     [[nodiscard]] ncclResult_t failure() const noexcept override;
     void on_message(const ofi::Message& message) noexcept override;
     void on_peer_lost() noexcept override;
@@ -75,6 +75,7 @@ class SendrecvRecvComm : public RecvComm,
     void fail_unmatched() noexcept;
     void tell_failed_receive(const RecvEntry& entry, const ofi::Completion& completion) noexcept;
     void cancel_posted(Nanoseconds limit) noexcept;
+    void tear_down();
     [[nodiscard]] ofi::MessageHeader header_for(ofi::MessageKind kind) const noexcept;
     static void large_complete(ofi::Operation& op, const ofi::Completion& completion) noexcept;
 

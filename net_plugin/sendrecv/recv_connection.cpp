@@ -35,7 +35,8 @@ bool SendrecvRecvComm::answer(const ofi::Hello& hello) {
     const auto own_limit = static_cast<std::uint32_t>(std::max(ofi_.domain().settings().eager_max_size, 0));
     ofi::Welcome welcome;
     welcome.port = port_;
-    welcome.eager_limit = std::min(hello.eager_limit, own_limit);
+    welcome.eager_limit = std::min({hello.eager_limit, own_limit, hello.packet_bytes});
+    welcome.packet_bytes = static_cast<std::uint32_t>(ofi_.packet_bytes());
     welcome.credits = kEagerCredits;
     welcome.nonce = hello.nonce;
     welcome.identity = ofi_.identity();
@@ -43,7 +44,7 @@ bool SendrecvRecvComm::answer(const ofi::Hello& hello) {
     std::byte bytes[ofi::kMaxHandshakeBytes];
     const std::size_t length = ofi::write_welcome(bytes, welcome);
     ofi_.add_user(*peer_, *this);
-    ofi_.identify(*peer_, hello.identity);
+    ofi_.identify(*peer_, hello.identity, hello.packet_bytes);
     ofi_.send_message(*peer_, header_for(ofi::MessageKind::welcome), std::span(bytes, length));
     return true;
 }
@@ -67,9 +68,16 @@ void SendrecvRecvComm::cancel_posted(Nanoseconds limit) noexcept {
     requests_.keep_memory();
 }
 
+// A lock that fails leaves the comm where it is, as in SendrecvSendComm::close.
 void SendrecvRecvComm::close() {
-    const std::unique_ptr<SendrecvRecvComm> self(this);  // outlives the lock: declared first
-    const std::scoped_lock lock(ofi_.mutex());
+    {
+        const std::scoped_lock lock(ofi_.mutex());
+        tear_down();
+    }
+    delete this;
+}
+
+void SendrecvRecvComm::tear_down() {
     const bool sender_may_send = stage_ == Stage::open && !peer_->gone();
     stage_ = Stage::closed_by_peer;  // what completes from now on is nobody's failure
     auto late = std::make_unique<LateReceives>(ofi_, *peer_, port_);

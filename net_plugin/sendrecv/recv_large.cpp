@@ -67,7 +67,7 @@ bool SendrecvRecvComm::post(RecvEntry& entry) noexcept {
 }
 
 void SendrecvRecvComm::write_announcements() noexcept {
-    const std::size_t most = ofi_.max_message_payload() / sizeof(Announcement);
+    const std::size_t most = ofi_.max_message_payload(*peer_) / sizeof(Announcement);
     while (!announcing_.empty()) {
         std::size_t posted = 0;
         const std::size_t count = std::min(announcing_.size(), most);

@@ -251,7 +251,7 @@ void SendrecvSendComm::progress(Request& request) {
     });
 }
 
-void SendrecvSendComm::retire(Request& request) noexcept {
+void SendrecvSendComm::retire(Request& request) {
     requests_.release(static_cast<SendRequest&>(request));
 }
 

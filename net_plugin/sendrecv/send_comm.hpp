@@ -22,7 +22,6 @@ class SendrecvSendComm : public SendComm,
                          private ofi::Flushable {
   public:
     explicit SendrecvSendComm(SendrecvEndpoint& endpoint);
-    ~SendrecvSendComm() override;
 
     /// First step of connect: asks the listen comm. Errors: system or no_memory.
     [[nodiscard]] Status start_connect(const Handle& handle);
@@ -38,7 +37,7 @@ class SendrecvSendComm : public SendComm,
 
     // RequestOwner, PortOwner, PeerUser, Flushable
     void progress(Request& request) override;
-    void retire(Request& request) noexcept override;
+    void retire(Request& request) override;
     [[nodiscard]] ncclResult_t failure() const noexcept override;
     void on_message(const ofi::Message& message) noexcept override;
     void on_peer_lost() noexcept override;
@@ -57,6 +56,7 @@ class SendrecvSendComm : public SendComm,
     [[nodiscard]] bool take_announcement(int tag, std::uint32_t index, Announcement& out) noexcept;
     [[nodiscard]] ofi::MessageHeader header_for(ofi::MessageKind kind) const noexcept;
     void cancel_large(Nanoseconds limit) noexcept;
+    void tear_down() noexcept;
     static void large_complete(ofi::Operation& op, const ofi::Completion& completion) noexcept;
 
     SendrecvEndpoint& endpoint_;

@@ -5,6 +5,7 @@
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
 #include "common/util/messages/ofi.hpp"
+#include "net_plugin/sendrecv/abandoned_attempt.hpp"
 #include "net_plugin/sendrecv/send_comm.hpp"
 
 namespace duofi::net {
@@ -31,6 +32,7 @@ Status SendrecvSendComm::start_connect(const Handle& handle) {
     ofi::Hello hello;
     hello.port = port_;
     hello.eager_limit = static_cast<std::uint32_t>(std::max(settings.eager_max_size, 0));
+    hello.packet_bytes = static_cast<std::uint32_t>(ofi_.packet_bytes());
     hello.nonce = handle.nonce;
     hello.name = ofi_.name();
     hello.identity = ofi_.identity();
@@ -73,10 +75,10 @@ void SendrecvSendComm::on_welcome(const ofi::Message& message) noexcept {
         return;
     }
     remote_port_ = welcome->port;
-    eager_limit_ = std::min<std::size_t>(welcome->eager_limit, ofi_.max_message_payload());
     credits_ = welcome->credits;
     announcements_.reserve(kMaxRecvRequests * 8);
-    ofi_.identify(*peer_, welcome->identity);
+    ofi_.identify(*peer_, welcome->identity, welcome->packet_bytes);
+    eager_limit_ = std::min<std::size_t>(welcome->eager_limit, ofi_.max_message_payload(*peer_));
     stage_ = Stage::connected;
 }
 
@@ -100,10 +102,19 @@ void SendrecvSendComm::cancel_large(Nanoseconds limit) noexcept {
     requests_.keep_memory();
 }
 
-SendrecvSendComm::~SendrecvSendComm() {
-    const std::scoped_lock lock(ofi_.mutex());
+// A lock that fails leaves the comm where it is: better a leak than a port that leads to freed memory.
+void SendrecvSendComm::close() {
+    {
+        const std::scoped_lock lock(ofi_.mutex());
+        tear_down();
+    }
+    delete this;
+}
+
+void SendrecvSendComm::tear_down() noexcept {
     if (peer_ == nullptr) return;
     const bool lost = peer_->gone();
+    const bool unanswered = stage_ == Stage::asking && port_ != 0 && !lost;
     stage_ = Stage::closed_by_peer;  // what completes from now on is nobody's failure
     cancel_large(lost ? 0 : kCloseLimit);
     if (remote_port_ != 0 && !lost) {
@@ -113,10 +124,11 @@ SendrecvSendComm::~SendrecvSendComm() {
     }
     ofi_.forget_dirty(*peer_, *this);
     ofi_.remove_user(*peer_, *this);
-    if (port_ != 0) ofi_.ports().close(port_);
+    if (unanswered)
+        AbandonedAttempt::leave(ofi_, *peer_, port_);
+    else if (port_ != 0)
+        ofi_.ports().close(port_);
     ofi_.release_peer(peer_);
 }
-
-void SendrecvSendComm::close() { delete this; }
 
 }  // namespace duofi::net

@@ -128,6 +128,9 @@ DUOFI_RANK_BODY(other_eager_limits) {
     Link link = connect_pair(rank, net);
     Plan plan = mixed_plan(36, 5);
     for (const int bytes : {1, 99, 100, 101, 65535, 65536, 65537}) plan.add(bytes, bytes / 2 + 1, 9);
+    // Small ones in a row share packets; those must fit what the other side posted.
+    for (int i = 0; i < 200; ++i) plan.add(90 + i % 700, 2000, 9);
+    plan.send_window = 64;
     for (const Lead lead : {Lead::free, Lead::sender_first, Lead::receiver_first}) {
         plan.lead = lead;
         run_plan(rank, link, plan);

@@ -42,6 +42,14 @@ class Mapping {
     void* at_;
 };
 
+// Large sends of shm wait behind those that the stopped peer has not answered yet (libfabric 1.17).
+Plan plan_beside_the_stopped(const Rank& rank) {
+    if (rank.text("provider") != "shm") return mixed_plan(12, 1);
+    Plan plan;
+    for (const int bytes : {0, 1, 64, 4000, 8192}) plan.add(bytes, bytes);
+    return plan;
+}
+
 // A18: 8 receives that never match and 8 sends to a stopped peer; close, release, unmap, continue it.
 DUOFI_RANK_BODY(close_towards_a_stopped_peer) {
     log_capture::expect_warn("");
@@ -79,7 +87,7 @@ DUOFI_RANK_BODY(close_towards_a_stopped_peer) {
             doomed.send.close();
         }
     }
-    run_plan(rank, beside.send, beside.recv, mixed_plan(12, 1), 2 - rank.index);
+    run_plan(rank, beside.send, beside.recv, plan_beside_the_stopped(rank), 2 - rank.index);
     if (rank.index == 0) ::kill(pids[1], SIGCONT);
     rank.barrier();
     run_plan(rank, beside.send, beside.recv, mixed_plan(12, 2), 2 - rank.index);

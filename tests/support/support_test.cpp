@@ -12,6 +12,7 @@
 #include "tests/support/message_plan.hpp"
 #include "tests/support/peer_group.hpp"
 #include "tests/support/process_facts.hpp"
+#include "tests/support/rank_crew.hpp"
 #include "tests/support/scoped_env.hpp"
 
 namespace duofi::test {
@@ -88,6 +89,27 @@ TEST(PeerGroup, ends_a_late_group) {
     ASSERT_EQ(results.size(), 1);
     EXPECT_NE(std::string(results.GetTestPartResult(0).message()).find("did not end in time"),
               std::string::npos);
+}
+
+DUOFI_RANK_BODY(one_dies) {
+    if (rank.index == 1) ::raise(SIGKILL);
+    rank.barrier();
+}
+
+TEST(RankCrew, keeps_its_processes_and_replaces_them_after_a_failure) {
+    RankCrew crew(options(3, RankMode::processes));
+    crew.run("gathers_in_rank_order");
+    crew.run("gathers_in_rank_order");
+    testing::TestPartResultArray results;
+    {
+        testing::ScopedFakeTestPartResultReporter reporter(
+            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);
+        crew.run("one_fails");
+        crew.run("one_dies");
+        crew.run("warns");
+    }
+    EXPECT_EQ(results.size(), 3);
+    crew.run("gathers_in_rank_order");
 }
 
 TEST(LogCapture, an_unexpected_warning_fails_the_rank) {

@@ -16,7 +16,7 @@ inline constexpr char kStaleRequest[] =
     "NET/OFI test: the request is not outstanding (tested after done, or its comm is closed)";
 inline constexpr char kBadHandle[] =
     "NET/OFI connect: the handle is {} (expected: 128 bytes filled by listen of the same provider and version)";
-inline constexpr char kBadGroup[] = "NET/OFI irecv: n={} (accepted: 1..{})";
+inline constexpr char kBadGroup[] = "NET/OFI {}: n={} (accepted: 1..{}, with data, sizes and tags)";
 inline constexpr char kBadSize[] = "NET/OFI {}: size={} (accepted: {})";
 inline constexpr char kBadMemoryType[] =
     "NET/OFI regMr: type={} (accepted: 1 = host memory; this device reports ptrSupport 1)";

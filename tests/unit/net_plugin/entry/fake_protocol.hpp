@@ -124,6 +124,7 @@ class EntryTest : public ::testing::Test {
 
   private:
     std::size_t lines_seen_ = 0;
+    std::size_t open_before_ = open_comms();
 };
 
 }  // namespace duofi::net::entry_test

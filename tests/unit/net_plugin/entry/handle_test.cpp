@@ -100,6 +100,18 @@ TEST(Handle, port_zero_and_bad_name_lengths) {
     }
 }
 
+TEST(Handle, cut_short_anywhere_is_no_handle) {
+    for (std::size_t kept = 0; kept < 48; ++kept) {
+        HandleBytes bytes = written(example());
+        std::memset(bytes.bytes + kept, 0, sizeof(bytes) - kept);
+        const Errc code = code_of(bytes);
+        // A name that lost only its end cannot be told from another name; the provider judges it.
+        if (kept > 32) continue;
+        EXPECT_TRUE(code == Errc::invalid_argument || (kept == 4 && code == Errc::invalid_usage))
+            << kept;
+    }
+}
+
 TEST(Handle, other_version_and_other_provider) {
     HandleBytes bytes = written(example());
     for (const int version : {0, 2, 255}) {

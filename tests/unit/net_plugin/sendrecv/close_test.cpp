@@ -1,5 +1,7 @@
 // Ends of connections: what was sent arrives, what cannot come any more fails, neighbours go on
 // (net contract 3.7).
+#include <future>
+
 #include "tests/unit/net_plugin/sendrecv/wire_node.hpp"
 
 namespace duofi::net::comm_test {
@@ -146,6 +148,25 @@ TEST_P(Closing, many_rounds_on_one_pair_of_endpoints) {
         if (round % 3 == 0) link.recv.close();
     }
     EXPECT_TRUE(log.all().empty()) << log.dump();
+}
+
+// The close must not overtake the completion of what was received: the data has arrived.
+TEST_P(Closing, of_the_receiver_right_after_its_data_never_fails_the_send) {
+    Side a(GetParam()), b(GetParam());
+    const auto out = bytes_of(200000, 1);
+    for (int round = 0; round < 150; ++round) {
+        Link link = connect(a, b);
+        std::vector<unsigned char> in(out.size());
+        auto receiver = std::async(std::launch::async, [&] {
+            const Outcome end = finish(receive(*link.recv.get(), in.data(), in.size(), 1));
+            link.recv.close();
+            return end;
+        });
+        const Outcome sent = finish(send(*link.send.get(), out.data(), out.size(), 1));
+        EXPECT_EQ(receiver.get().sizes, std::vector<int>{200000});
+        ASSERT_EQ(sent.result, ncclSuccess) << "round " << round;
+        ASSERT_EQ(in, out);
+    }
 }
 
 TEST_P(Closing, a_stale_request_of_a_closed_comm_is_told) {

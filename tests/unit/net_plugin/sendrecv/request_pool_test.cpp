@@ -39,7 +39,6 @@ TYPED_TEST(RequestPoolTest, answers_not_now_at_the_bound) {
         EXPECT_TRUE(given.insert(request).second) << "given out twice";
     }
     EXPECT_EQ(pool.acquire(this->owner, 5), nullptr);
-    EXPECT_EQ(pool.in_use(), 48u);
     TypeParam* one = *given.begin();
     pool.release(*one);
     EXPECT_EQ(pool.acquire(this->owner, 5), one);
@@ -85,6 +84,20 @@ TYPED_TEST(RequestPoolTest, kept_memory_is_never_used_again) {
         RequestPool<TypeParam> pool(this->slab, 16);
         for (int i = 0; i < 16; ++i) EXPECT_EQ(kept.count(pool.acquire(this->owner, 0)), 0u);
     }
+}
+
+TYPED_TEST(RequestPoolTest, those_given_back_late_are_used_again) {
+    RequestPool<TypeParam> pool(this->slab, 16);
+    std::set<TypeParam*> given, again;
+    for (int i = 0; i < 16; ++i) given.insert(pool.acquire(this->owner, 0));
+    EXPECT_EQ(pool.acquire(this->owner, 0), nullptr);
+    for (TypeParam* request : given) {
+        request->state = RequestState::free;
+        pool.release_late(*request);
+    }
+    for (int i = 0; i < 16; ++i) again.insert(pool.acquire(this->owner, 0));
+    EXPECT_EQ(again, given);
+    EXPECT_EQ(pool.acquire(this->owner, 0), nullptr);
 }
 
 TYPED_TEST(RequestPoolTest, visits_exactly_the_pending_ones) {

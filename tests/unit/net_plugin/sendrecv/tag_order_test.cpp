@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstring>
 #include <list>
 #include <map>
 #include <random>
@@ -118,6 +120,13 @@ TEST(SendQueue, behaves_like_a_list) {
         queue.for_each([&](SendRequest& r) { seen.push_back(&r); });
         ASSERT_EQ(seen, std::vector<SendRequest*>(model.begin(), model.end()));
     }
+}
+
+TEST(Wire, golden_bytes_of_an_announcement) {
+    static constexpr unsigned char kGolden[24] = {
+        0xfe, 0xff, 0xff, 0xff, 3, 0, 0, 0, 0, 0x20, 0, 0, 1, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0};
+    const Announcement announcement{-2, 3, 0x100002000, 0x107, 0};
+    EXPECT_EQ(std::memcmp(&announcement, kGolden, sizeof(kGolden)), 0);
 }
 
 TEST(Wire, data_tags_of_different_ports_and_sequences_differ) {

@@ -55,6 +55,7 @@ void WireLink::ask(const Handle& handle, const std::function<void(ofi::Hello&)>&
     hello.nonce = handle.nonce;
     hello.name = node_.ofi().name();
     hello.identity = node_.ofi().identity();
+    hello.packet_bytes = static_cast<std::uint32_t>(node_.ofi().packet_bytes());
     if (change) change(hello);
     std::byte bytes[ofi::kMaxHandshakeBytes];
     const std::size_t length = ofi::write_hello(bytes, hello);
@@ -85,12 +86,14 @@ void WireLink::answer(std::uint32_t eager_limit, std::uint32_t credits,
     welcome.credits = credits;
     welcome.nonce = hello->nonce;
     welcome.identity = node_.ofi().identity();
+    welcome.packet_bytes = static_cast<std::uint32_t>(node_.ofi().packet_bytes());
     if (change) change(welcome);
     std::byte bytes[ofi::kMaxHandshakeBytes];
     const std::size_t length = ofi::write_welcome(bytes, welcome);
     {
         const std::scoped_lock lock(node_.ofi().mutex());
         take_peer(hello->name);
+        node_.ofi().identify(*peer_, hello->identity, hello->packet_bytes);
     }
     send(MessageKind::welcome, 0, 0, std::span(bytes, length));
 }
@@ -125,7 +128,10 @@ void WireLink::announce(const std::vector<Announcement>& announcements) {
 void WireLink::on_message(const ofi::Message& message) noexcept {
     received_.push_back({message.header, {message.payload.begin(), message.payload.end()}});
     if (static_cast<MessageKind>(message.header.kind) != MessageKind::welcome) return;
-    if (const auto welcome = ofi::parse_welcome(message.payload)) remote_port_ = welcome->port;
+    const auto welcome = ofi::parse_welcome(message.payload);
+    if (!welcome) return;
+    remote_port_ = welcome->port;
+    node_.ofi().identify(*peer_, welcome->identity, welcome->packet_bytes);
 }
 
 std::vector<WireMessage> WireLink::all(MessageKind kind) {
