@@ -24,6 +24,7 @@ void set_text(Text& target, const char* text) noexcept {
 namespace {
 
 constexpr Nanoseconds kStepLimit = 30 * kSecond;
+constexpr int kTries = 4;
 constexpr std::uint32_t kMaxIterations = 1u << 20;
 
 /// Rank 0 tells rank 1 what comes next. `iterations` 0 = the end.
@@ -67,6 +68,7 @@ class BenchRank {
     Outcome<void> lead();
     Outcome<void> follow();
     Outcome<Sample> measure(std::uint32_t index, std::uint32_t iterations, bool check);
+    Outcome<Sample> measure_undisturbed(std::uint32_t index);
     Outcome<void> check_and_calibrate(std::uint32_t index);
     Status follow_one(const Command& command);
     Driver& driver(Via via) { return *drivers_[static_cast<std::size_t>(via)]; }
@@ -181,6 +183,18 @@ Outcome<Sample> BenchRank::measure(std::uint32_t index, std::uint32_t iterations
     return Sample{elapsed / 1e3 / iterations / halves, std::min(share, reply->share)};
 }
 
+/// Again, a few times, when one of the threads did not get its core; the least disturbed one
+/// counts.
+Outcome<Sample> BenchRank::measure_undisturbed(std::uint32_t index) {
+    Sample best;
+    for (int tries = 0; tries < kTries && best.share < kCleanShare; ++tries) {
+        auto sample = measure(index, cells_[index].work.iterations, false);
+        if (!sample) return sample;
+        if (tries == 0 || sample->share > best.share) best = *sample;
+    }
+    return best;
+}
+
 Outcome<void> BenchRank::check_and_calibrate(std::uint32_t index) {
     Workload& work = cells_[index].work;
     const std::uint32_t buffers = buffer_count(work);
@@ -207,7 +221,7 @@ Outcome<void> BenchRank::lead() {
     for (std::uint32_t round = 0; round < static_cast<std::uint32_t>(options_.rounds); ++round) {
         for (std::uint32_t step = 0; step < count; ++step) {
             const std::uint32_t index = round % 2 == 0 ? step : count - 1 - step;
-            auto sample = measure(index, cells_[index].work.iterations, false);
+            auto sample = measure_undisturbed(index);
             if (!sample) return failed(sample.error());
             result_.samples[index][round] = *sample;
         }

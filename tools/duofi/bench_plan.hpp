@@ -51,6 +51,10 @@ struct Sample {
     double share = 0;
 };
 
+/// Threads that got less of a core than this were disturbed: such rows are marked
+/// (docs/performance.md).
+inline constexpr double kCleanShare = 0.93;
+
 using Text = std::array<char, 256>;
 
 /// Lies in memory shared by the two processes and their parent; written by rank 0.

@@ -9,10 +9,6 @@
 
 namespace duofi::tool {
 
-/// Threads that got less of a core than this were disturbed: such rows are marked
-/// (docs/performance.md).
-inline constexpr double kCleanShare = 0.93;
-
 [[nodiscard]] std::string bench_header(const BenchResult& result, int cores);
 /// One row per yardstick and workload: medians with ranges, paired ratio with quartiles and range.
 [[nodiscard]] std::string bench_rows(const BenchResult& result);

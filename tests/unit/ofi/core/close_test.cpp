@@ -64,7 +64,7 @@ TEST_F(Close, DoesNotWaitForPeersThatAreGone) {
     ASSERT_EQ(::waitpid(child, nullptr, 0), child);
     identity.pid = static_cast<std::uint32_t>(child);
     identity.start_time = 0;
-    endpoint_->identify(dead, identity);
+    endpoint_->identify(dead, identity, 9000);
     fake_->forget_sent();
     EXPECT_LT(close(), kMuch);
     EXPECT_EQ(count_kind(*fake_, 1001, MessageKind::goodbye), 0);

@@ -90,6 +90,7 @@ class EndpointTest : public testing::Test {
     ofi::Peer& peer(std::uint64_t number = kRemote) {
         ofi::Peer* found = endpoint_->acquire_peer(fake_name(number));
         EXPECT_NE(found, nullptr);
+        found->packet_limit = 1 << 16;  // it posts buffers that are no smaller than ours
         remotes_.push_back(number);
         return *found;
     }

@@ -32,6 +32,7 @@ Hello some_hello(std::size_t name_length = 5) {
     Hello hello;
     hello.port = 0x00010002;
     hello.eager_limit = 8192;
+    hello.packet_bytes = 8216;
     hello.nonce = nonce_from(0x40);
     hello.identity = some_identity();
     hello.name.length = static_cast<std::uint8_t>(name_length);
@@ -43,6 +44,7 @@ Welcome some_welcome() {
     Welcome welcome;
     welcome.port = 0x00030004;
     welcome.eager_limit = 4096;
+    welcome.packet_bytes = 4120;
     welcome.credits = 64;
     welcome.nonce = nonce_from(0x80);
     welcome.identity = some_identity();
@@ -82,6 +84,7 @@ TEST(Handshake, HelloHasItsBytes) {
                           "01050000"     // version, length of the name
                           "02000100"     // port
                           "00200000"     // eager limit
+                          "18200000"     // bytes of its packets
                           "404142434445464748494a4b4c4d4e4f") +
                   kIdentityHex + "6162636465");
 }
@@ -92,6 +95,7 @@ TEST(Handshake, WelcomeHasItsBytes) {
                           "01000000"     // version
                           "04000300"     // port
                           "00100000"     // eager limit
+                          "18100000"     // bytes of its packets
                           "40000000"     // credits
                           "808182838485868788898a8b8c8d8e8f") +
                   kIdentityHex);
@@ -107,6 +111,7 @@ TEST(Handshake, BothAreReadBack) {
         EXPECT_EQ(read->version, kWireVersion);
         EXPECT_EQ(read->port, hello.port);
         EXPECT_EQ(read->eager_limit, hello.eager_limit);
+        EXPECT_EQ(read->packet_bytes, hello.packet_bytes);
         EXPECT_EQ(read->nonce, hello.nonce);
         EXPECT_EQ(read->identity, hello.identity);
         EXPECT_TRUE(read->name == hello.name);
@@ -115,6 +120,7 @@ TEST(Handshake, BothAreReadBack) {
     ASSERT_TRUE(read);
     EXPECT_EQ(read->port, 0x00030004U);
     EXPECT_EQ(read->eager_limit, 4096U);
+    EXPECT_EQ(read->packet_bytes, 4120U);
     EXPECT_EQ(read->credits, 64U);
     EXPECT_EQ(read->nonce, nonce_from(0x80));
     EXPECT_EQ(read->identity, some_identity());

@@ -92,7 +92,7 @@ TEST_F(PacketPools, AFailedRegistrationRefusesOneMessageOnly) {
 TEST_F(PacketPools, HoldHandshakesEvenWithoutEagerSends) {
     settings_.eager_max_size = -1;
     open();
-    EXPECT_GE(endpoint_->max_message_payload(), 128U);
+    EXPECT_GE(endpoint_->max_message_payload(peer()), 128U);
 }
 
 }  // namespace

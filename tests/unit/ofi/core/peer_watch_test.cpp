@@ -205,7 +205,7 @@ class DeadProcess : public PeerWatch {
 };
 
 TEST_F(DeadProcess, IsSeenAfterTheGrace) {
-    endpoint_->identify(*peer_, ended_process());
+    endpoint_->identify(*peer_, ended_process(), 9000);
     ASSERT_TRUE(peer_->process_visible);
     pass(2 * kStep);
     EXPECT_FALSE(peer_->lost);
@@ -217,13 +217,13 @@ TEST_F(DeadProcess, IsSeenAfterTheGrace) {
 
 TEST_F(DeadProcess, IsSeenAlsoWhileNothingIsAwaited) {
     user_.waits = false;
-    endpoint_->identify(*peer_, ended_process());
+    endpoint_->identify(*peer_, ended_process(), 9000);
     pass(kSecond);
     EXPECT_TRUE(peer_->lost);
 }
 
 TEST_F(DeadProcess, ItsLastWordsAreHeardFirst) {
-    endpoint_->identify(*peer_, ended_process());
+    endpoint_->identify(*peer_, ended_process(), 9000);
     pass(2 * kSecond, [&] { ++peer_->heard; });
     EXPECT_FALSE(peer_->lost);
     pass(3 * kSecond);
@@ -231,14 +231,14 @@ TEST_F(DeadProcess, ItsLastWordsAreHeardFirst) {
 }
 
 TEST_F(DeadProcess, OneThatLivesIsNotLost) {
-    endpoint_->identify(*peer_, read_host_identity());
+    endpoint_->identify(*peer_, read_host_identity(), 9000);
     pass(60 * kSecond);
     EXPECT_FALSE(peer_->lost);
 }
 
 /// It may be stopped for minutes and go on then.
 TEST_F(DeadProcess, OneThatLivesAndTakesNothingIsNotLost) {
-    endpoint_->identify(*peer_, read_host_identity());
+    endpoint_->identify(*peer_, read_host_identity(), 9000);
     fake_->refuse_sends(FakeEndpoint::kForEver);
     ASSERT_TRUE(send(*peer_, 1));
     pass(300 * kSecond);
@@ -251,7 +251,7 @@ TEST_F(DeadProcess, OneThatLivesAndTakesNothingIsNotLost) {
 TEST_F(DeadProcess, OneOfAnotherNodeCannotBeSeen) {
     HostIdentity identity = ended_process();
     identity.boot_hash ^= 1;
-    endpoint_->identify(*peer_, identity);
+    endpoint_->identify(*peer_, identity, 9000);
     EXPECT_FALSE(peer_->process_visible);
     pass(60 * kSecond);
     EXPECT_FALSE(peer_->lost);

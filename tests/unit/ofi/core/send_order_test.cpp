@@ -148,11 +148,24 @@ TEST_F(SendOrder, ABoundedMessageIsRefusedAtTheBoundAndTakenAfterIt) {
 
 TEST_F(SendOrder, TheLargestMessageFitsOnePacket) {
     ofi::Peer& to = peer();
-    ASSERT_GE(endpoint_->max_message_payload(), 8192U);
-    ASSERT_TRUE(send(to, 0, endpoint_->max_message_payload()));
+    ASSERT_GE(endpoint_->max_message_payload(to), 8192U);
+    ASSERT_TRUE(send(to, 0, endpoint_->max_message_payload(to)));
     ASSERT_TRUE(send(to, 1, 1));
     poll();
     EXPECT_EQ(values_to(*fake_, kRemote), up_to(2));
+}
+
+/// A packet longer than the buffer it falls into kills the connection (P5).
+TEST_F(SendOrder, NoPacketIsLongerThanThePeersBuffers) {
+    ofi::Peer& to = peer();
+    to.packet_limit = ofi::kSmallestPacket;
+    EXPECT_FALSE(send(to, 0, 2000));
+    EXPECT_FALSE(to.lost);
+    fake_->hold_sends(true);
+    for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(send(to, i, 300));
+    poll(2);
+    EXPECT_EQ(values_to(*fake_, kRemote), up_to(30));
+    for (const FakeSend& packet : fake_->sent()) EXPECT_LE(packet.bytes.size(), ofi::kSmallestPacket);
 }
 
 TEST_F(SendOrder, AHardErrorLosesThePeer) {

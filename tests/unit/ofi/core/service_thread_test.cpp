@@ -113,7 +113,7 @@ TEST_P(Service, TwoEndpointsOfOneProcessCloseAtTheSameTime) {
             const std::scoped_lock lock(from.mutex());
             ofi::Peer* peer = from.acquire_peer(to);
             ASSERT_NE(peer, nullptr);
-            from.identify(*peer, from.identity());  // as a handshake does
+            from.identify(*peer, from.identity(), 9000);  // as a handshake does
             for (int i = 0; i < 100; ++i) ASSERT_TRUE(from.send_message(*peer, header, Bytes(4000)));
         };
         talk(*first, names[1]);
