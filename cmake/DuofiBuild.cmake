@@ -43,8 +43,9 @@ endfunction()
 # The test framework's headers are compiled once for all test programs: half of their build time otherwise.
 function(duofi_share_test_headers name)
   if(NOT TARGET duofi_test_headers)
-    file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cpp "// only here to compile the shared headers\n")
-    add_library(duofi_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cpp)
+    # A program like those that use it: the compiler refuses headers made with other options.
+    file(WRITE ${PROJECT_BINARY_DIR}/test_headers.cpp "int main() { return 0; }\n")
+    add_executable(duofi_test_headers ${PROJECT_BINARY_DIR}/test_headers.cpp)
     target_link_libraries(duofi_test_headers PRIVATE duofi_flags GTest::gtest)
     target_precompile_headers(duofi_test_headers PRIVATE
       <gtest/gtest.h> <functional> <map> <memory> <string> <vector>)

@@ -13,6 +13,8 @@ namespace duofi::ofi {
 
 namespace {
 
+constexpr int kNameTries = 64;
+
 std::size_t wanted_packet_bytes(const Settings& settings) {
     const auto eager = static_cast<std::size_t>(std::max(settings.eager_max_size, 0));
     return std::max(message_bytes(eager), kSmallestPacket);  // room for handshakes also without eager sends
@@ -56,17 +58,20 @@ Status Endpoint::open_objects(const EndpointHook& hook) {
             return fi_cq_open(domain_->fid(), &cq_attributes, cq, nullptr);
         });
     }
-    if (code == 0) {
+    // A name may be taken by the leftover of a killed process that had our number; the next one is free.
+    int tries = code == 0 ? kNameTries : 0;
+    do {
+        if (tries == 0) break;
         call = "fi_endpoint";
         code = open_into(ep_, [&](fid_ep** ep) { return fi_endpoint(domain_->fid(), info, ep, nullptr); });
-    }
-    if (code == 0 && hook) DUOFI_TRY(hook(ep_.get()));
-    if (code == 0) code = fi_ep_bind(ep_.get(), &av_->fid, 0);
-    if (code == 0) code = fi_ep_bind(ep_.get(), &cq_->fid, FI_TRANSMIT | FI_RECV);
-    if (code == 0) {
-        call = "fi_enable";
-        code = fi_enable(ep_.get());
-    }
+        if (code == 0 && hook) DUOFI_TRY(hook(ep_.get()));
+        if (code == 0) code = fi_ep_bind(ep_.get(), &av_->fid, 0);
+        if (code == 0) code = fi_ep_bind(ep_.get(), &cq_->fid, FI_TRANSMIT | FI_RECV);
+        if (code == 0) {
+            call = "fi_enable";
+            code = fi_enable(ep_.get());
+        }
+    } while ((code == -FI_EADDRINUSE || code == -FI_EBUSY) && --tries > 0);
     std::size_t length = EndpointName::kMaxBytes;
     if (code == 0) {
         call = "fi_getname";
@@ -96,10 +101,12 @@ Endpoint::~Endpoint() {
     // Two endpoints of one process that talk to each other close one after the other: a provider may reach into
     // the other's memory, so the one that is still open is told before it goes.
     std::unique_lock<std::mutex> turn;
-    if (has_local_peer()) turn = service_close_turn();
-    if (served_) service_remove(*this);
-    drain_for_close();
-    service_tell_closed(name_);
+    if (served_) {  // an endpoint that never opened may not even be polled
+        if (has_local_peer()) turn = service_close_turn();
+        service_remove(*this);
+        drain_for_close();
+        service_tell_closed(name_);
+    }
     closing_ = true;
     ep_.reset();  // before the buffers it may still write to
     cq_.reset();
@@ -115,7 +122,6 @@ bool Endpoint::has_local_peer() noexcept {
 
 // The peers get what we still owe them and say so; peers that are gone, or stopped, are not waited for.
 void Endpoint::drain_for_close() noexcept {
-    if (!ep_) return;
     for (auto& peer : peers_)
         if (!peer->gone() && !(peer->name == name_)) send_own_name(*peer, MessageKind::goodbye);
     said_goodbye_ = true;

@@ -52,7 +52,9 @@ Result<bool> SendrecvSendComm::continue_connect() {
     switch (stage_.load()) {
         case Stage::connected:
         case Stage::closed_by_peer: return true;
-        case Stage::lost: return fail(Errc::remote, "connect");
+        case Stage::lost:
+            log::warn(log::net, messages::kConnectLost, ofi_.domain().device().name, ofi_.peer_text(*peer_));
+            return fail(Errc::remote, "connect");
         case Stage::refused:
             log::warn(log::net, messages::kRefused, ofi_.domain().device().name,
                       ofi::to_string(refuse_reason_));

@@ -18,7 +18,8 @@ struct Flight {
 
 // One offer; an error is the peer's right once it closed its end.
 bool taken(ncclResult_t result, void* request) {
-    require(result == ncclSuccess || result == ncclRemoteError, "a post gave {}", result_name(result));
+    require(result == ncclSuccess || result == ncclRemoteError, "a post gave {}",
+            result_name(result));
     return result == ncclSuccess && request != nullptr;
 }
 
@@ -26,14 +27,15 @@ bool offer_recv(const Link& link, MemoryBuffer& buffer, int tag, void* mhandle) 
     void* data = buffer.data();
     int size = static_cast<int>(buffer.size());
     void* request = nullptr;
-    const ncclResult_t result = link.recv.net()->irecv(link.recv.get(), 1, &data, &size, &tag, &mhandle, &request);
+    const ncclResult_t result =
+        link.recv.net()->irecv(link.recv.get(), 1, &data, &size, &tag, &mhandle, &request);
     return taken(result, request);
 }
 
 bool offer_send(const Link& link, MemoryBuffer& buffer, int tag, void* mhandle) {
     void* request = nullptr;
-    const ncclResult_t result = link.send.net()->isend(link.send.get(), buffer.data(), static_cast<int>(buffer.size()), tag,
-                                                       mhandle, &request);
+    const ncclResult_t result = link.send.net()->isend(
+        link.send.get(), buffer.data(), static_cast<int>(buffer.size()), tag, mhandle, &request);
     return taken(result, request);
 }
 
@@ -44,7 +46,10 @@ Flight launch(const Link& link, int count, std::size_t bytes, int send_tag, int 
         flight.buffers.push_back(std::make_unique<MemoryBuffer>(bytes));
         flight.registrations.emplace_back(link.recv, flight.buffers.back()->data(), bytes);
         for (int k = 0; k < kTries && flight.recvs <= i; ++k) {
-            flight.recvs += offer_recv(link, *flight.buffers.back(), recv_tag, flight.registrations.back().handle()) ? 1 : 0;
+            flight.recvs += offer_recv(link, *flight.buffers.back(), recv_tag,
+                                       flight.registrations.back().handle())
+                                ? 1
+                                : 0;
         }
     }
     for (int i = 0; i < count; ++i) {
@@ -52,7 +57,10 @@ Flight launch(const Link& link, int count, std::size_t bytes, int send_tag, int 
         flight.buffers.back()->fill(static_cast<std::uint64_t>(i));
         flight.registrations.emplace_back(link.send, flight.buffers.back()->data(), bytes);
         for (int k = 0; k < kTries && flight.sends <= i; ++k) {
-            flight.sends += offer_send(link, *flight.buffers.back(), send_tag, flight.registrations.back().handle()) ? 1 : 0;
+            flight.sends += offer_send(link, *flight.buffers.back(), send_tag,
+                                       flight.registrations.back().handle())
+                                ? 1
+                                : 0;
         }
     }
     return flight;
@@ -107,7 +115,8 @@ DUOFI_CONFORMANCE(close_with_unmatched_requests) {
         for (auto& buffer : flight.buffers) buffer->poison();
         Link other = connect_pair(rank, net);
         run_plan(rank, other, usual(bytes));
-        for (auto& buffer : flight.buffers) require(buffer->poisoned(), "data landed after the close");
+        for (auto& buffer : flight.buffers)
+            require(buffer->poisoned(), "data landed after the close");
         rank.barrier();
     }
 }
@@ -153,9 +162,11 @@ DUOFI_CONFORMANCE(finished_sends_survive_the_close) {
             Registration mr(link.send, out.data(), out.size());
             std::vector<void*> sends;
             for (std::size_t i = 0; i < kCount; ++i) {
-                sends.push_back(post_send(link.send, {out.data() + i * kBytes, kBytes, 0, mr.handle()}));
+                sends.push_back(
+                    post_send(link.send, {out.data() + i * kBytes, kBytes, 0, mr.handle()}));
             }
-            // Small sends complete without a receiver; should one need it, the receives below follow.
+            // Small sends complete without a receiver; should one need it, the receives below
+            // follow.
             rank.barrier();
             Registration recv_mr(link.recv, in.data(), in.size());
             std::vector<void*> recvs;
@@ -168,7 +179,8 @@ DUOFI_CONFORMANCE(finished_sends_survive_the_close) {
             link.send.close();
             for (void* recv : recvs) require(wait(net, recv)[0] == kBytes, "size");
         }
-        require(!first_mismatch(in.data(), in.size(), static_cast<std::uint64_t>(round)), "wrong data");
+        require(!first_mismatch(in.data(), in.size(), static_cast<std::uint64_t>(round)),
+                "wrong data");
         link.recv.close();
     }
     rank.barrier();

@@ -24,7 +24,9 @@ bool parse(int argc, char** argv) {
         } else if (word == "--full") {
             setup().full = true;
         } else {
-            std::fprintf(stderr, "usage: [--provider=native|rxm|shm|sockets] [--mode=threads|processes] [--full]\n");
+            std::fprintf(
+                stderr,
+                "usage: [--provider=native|rxm|shm|sockets] [--mode=threads|processes] [--full]\n");
             return false;
         }
     }
@@ -66,7 +68,9 @@ void run_conformance(const char* body, int ranks) {
     crew->run(body);
 }
 
-void watch_crews() { testing::AddGlobalTestEnvironment(new EndOfCrews); }
+void watch_crews() {
+    testing::AddGlobalTestEnvironment(new EndOfCrews);
+}
 
 int amount(const Rank& rank, int quick, int full) {
     if (is_full(rank)) return full;
@@ -79,7 +83,8 @@ int amount(const Rank& rank, int quick, int full) {
 
 // With sanitizers 8 ranks on a small machine only wait for each other.
 INSTANTIATE_TEST_SUITE_P(ranks, Conformance,
-                         testing::ValuesIn(kSanitized ? std::vector<int>{2, 4} : std::vector<int>{2, 4, 8}),
+                         testing::ValuesIn(kSanitized ? std::vector<int>{2, 4}
+                                                      : std::vector<int>{2, 4, 8}),
                          testing::PrintToStringParamName());
 
 }  // namespace duofi::test

@@ -25,7 +25,8 @@ DUOFI_CONFORMANCE(every_rank_connects_to_every_rank) {
         rank.step("shift " + std::to_string(k));
         const int to = (rank.index + k) % rank.count;
         const int from = (rank.index - k + rank.count) % rank.count;
-        run_plan(rank, links[static_cast<std::size_t>(to)].send, links[static_cast<std::size_t>(from)].recv,
+        run_plan(rank, links[static_cast<std::size_t>(to)].send,
+                 links[static_cast<std::size_t>(from)].recv,
                  small_plan(4, 3000, static_cast<std::uint64_t>(k)), from);
     }
     rank.barrier();
@@ -100,7 +101,8 @@ DUOFI_CONFORMANCE(connects_to_one_listen_comm_run_at_once) {
         wait(net, post_recv(recv, {&part, 1}));
         seen.insert(got);
     }
-    require(seen.size() == connects.size(), "{} of {} connections are distinct", seen.size(), connects.size());
+    require(seen.size() == connects.size(), "{} of {} connections are distinct", seen.size(),
+            connects.size());
     rank.barrier();
 }
 
@@ -176,7 +178,8 @@ DUOFI_CONFORMANCE(many_comms_at_once) {
     for (int i = 0; i < count; ++i) links.push_back(connect_pair(rank, net, i));
     for (int i = 0; i < count; ++i) {
         rank.step("comm " + std::to_string(i));
-        run_plan(rank, links[static_cast<std::size_t>(i)], small_plan(2, 64 + i * 500, static_cast<std::uint64_t>(i)));
+        run_plan(rank, links[static_cast<std::size_t>(i)],
+                 small_plan(2, 64 + i * 500, static_cast<std::uint64_t>(i)));
     }
     rank.barrier();
 }
@@ -187,7 +190,8 @@ DUOFI_CONFORMANCE(comm_numbers_are_reused) {
     const int cycles = amount(rank, 60, rank.count == 2 ? 33000 : 500);
     for (int cycle = 0; cycle < cycles; ++cycle) {
         Link link = connect_pair(rank, net);
-        if (cycle % 8 == 0) run_plan(rank, link, small_plan(2, 64, static_cast<std::uint64_t>(cycle)));
+        if (cycle % 8 == 0)
+            run_plan(rank, link, small_plan(2, 64, static_cast<std::uint64_t>(cycle)));
     }
 }
 
@@ -204,20 +208,24 @@ DUOFI_CONFORMANCE(properties_are_stable) {
         names.insert(first.name);
         require(first.maxRecvs == NCCL_NET_MAX_RECVS, "maxRecvs {}", first.maxRecvs);
         require(first.maxComms > 0 && first.speed > 0 && (first.ptrSupport & NCCL_PTR_HOST) != 0,
-                "maxComms {} speed {} ptrSupport {}", first.maxComms, first.speed, first.ptrSupport);
+                "maxComms {} speed {} ptrSupport {}", first.maxComms, first.speed,
+                first.ptrSupport);
         const long before = ProcessFacts::now().rss_kib;
         for (int i = 0; i < 10000; ++i) {
             const ncclNetProperties_v6_t again = net.properties(dev);
-            require(again.name == first.name && again.pciPath == first.pciPath && again.guid == first.guid,
+            require(again.name == first.name && again.pciPath == first.pciPath &&
+                        again.guid == first.guid,
                     "properties changed");
         }
         const long grown = ProcessFacts::now().rss_kib - before;
-        if (rank.mode == RankMode::processes && !kSanitized) require(grown < 512, "grew by {} KiB", grown);
+        if (rank.mode == RankMode::processes && !kSanitized)
+            require(grown < 512, "grew by {} KiB", grown);
     }
     require(static_cast<int>(names.size()) == devices, "names are not unique");
     for (const int bad : {-1, devices, devices + 1000}) {
         ncclNetProperties_v6_t properties{};
-        require(net->getProperties(bad, &properties) == ncclInternalError, "device {} accepted", bad);
+        require(net->getProperties(bad, &properties) == ncclInternalError, "device {} accepted",
+                bad);
     }
 }
 

@@ -45,7 +45,8 @@ DUOFI_CONFORMANCE(groups_of_every_width) {
 
 DUOFI_CONFORMANCE(groups_of_eight_megabytes) {
     Link link = connect_pair(rank, Net::process());
-    Plan plan = grouped(2, 8, [](int i) { return i % 8; }, [](int) { return 1 << 20; });
+    Plan plan = grouped(
+        2, 8, [](int i) { return i % 8; }, [](int) { return 1 << 20; });
     plan.recv_window = 1;
     plan.send_window = 8;
     run_plan(rank, link, plan);
@@ -78,10 +79,12 @@ DUOFI_CONFORMANCE(a_later_group_is_served_first) {
     Link link = connect_pair(rank, Net::process());
     for (const int bytes : {64, 8192, 8193, 100000}) {
         for (const Lead lead : kLeads) {
+            if (is_slow(rank) && lead != kLeads[bytes % 3]) continue;
             Plan plan;
             plan.lead = lead;
             for (int round = 0; round < 3; ++round) {
-                for (const int tag : {0, 8, 1, 2, 3, 4, 5, 6, 7}) plan.sends.push_back({bytes, tag});
+                for (const int tag : {0, 8, 1, 2, 3, 4, 5, 6, 7})
+                    plan.sends.push_back({bytes, tag});
                 plan.recvs.push_back({{bytes, 8}});
                 RecvSpec rest;
                 for (int tag = 0; tag < 8; ++tag) rest.push_back({bytes, tag});
@@ -99,6 +102,7 @@ DUOFI_CONFORMANCE(all_orders_of_eager_and_large) {
     const std::vector<SendSpec> kinds = {{100, 1}, {8192, 2}, {8193, 3}, {70000, 4}};
     std::vector<int> order = {0, 1, 2, 3};
     int turn = 0;
+    int left = is_slow(rank) ? 6 : 24;
     do {
         Plan plan;
         plan.lead = kLeads[turn++ % 3];
@@ -109,7 +113,7 @@ DUOFI_CONFORMANCE(all_orders_of_eager_and_large) {
         plan.recvs.push_back(group);
         for (const SendSpec& kind : kinds) plan.recvs.push_back({{kind.bytes + 1, kind.tag}});
         run_plan(rank, link, plan);
-    } while (std::next_permutation(order.begin(), order.end()));
+    } while (--left > 0 && std::next_permutation(order.begin(), order.end()));
     rank.barrier();
 }
 
@@ -118,7 +122,8 @@ DUOFI_CONFORMANCE(full_queue_of_groups) {
     Link link = connect_pair(rank, Net::process());
     const int groups = rank.text("provider") == "sockets" ? 8 : 32;
     for (const int bytes : {8184, 8185, 16}) {
-        Plan plan = grouped(groups, 8, [](int i) { return i % 8; }, [&](int) { return bytes; });
+        Plan plan = grouped(
+            groups, 8, [](int i) { return i % 8; }, [&](int) { return bytes; });
         plan.lead = Lead::receiver_first;
         run_plan(rank, link, plan);
     }
@@ -139,7 +144,8 @@ Plan shuffled_plan(std::uint32_t seed, int blocks) {
             const int bytes = sizes[random() % sizes.size()];
             const int tag = static_cast<int>(random() % 5) * 1000;
             plan.sends.push_back({bytes, tag});
-            parts.push_back({random() % 4 == 0 ? bytes / 2 : bytes + static_cast<int>(random() % 2), tag});
+            parts.push_back(
+                {random() % 4 == 0 ? bytes / 2 : bytes + static_cast<int>(random() % 2), tag});
         }
         std::shuffle(parts.begin(), parts.end(), random);
         for (std::size_t at = 0; at < parts.size();) {

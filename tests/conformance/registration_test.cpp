@@ -76,7 +76,8 @@ DUOFI_CONFORMANCE(overlapping_registrations) {
     struct Range {
         std::size_t at, bytes;
     };
-    const std::vector<Range> ranges = {{0, kSize}, {0, kSize}, {100, 5000}, {4000, 20000}, {4090, 12}};
+    const std::vector<Range> ranges = {
+        {0, kSize}, {0, kSize}, {100, 5000}, {4000, 20000}, {4090, 12}};
     std::vector<std::size_t> order = {0, 1, 2, 3, 4};
     std::minstd_rand random(3);
     for (int round = 0; round < amount(rank, 20); ++round) {
@@ -89,12 +90,15 @@ DUOFI_CONFORMANCE(overlapping_registrations) {
         for (const std::size_t i : order) {
             in.poison();
             const Range& range = ranges[i];
-            const Part part{in.data() + range.at, static_cast<int>(range.bytes), 0, recvs[i].handle()};
+            const Part part{in.data() + range.at, static_cast<int>(range.bytes), 0,
+                            recvs[i].handle()};
             void* recv = post_recv(link.recv, {&part, 1});
-            void* send = post_send(link.send, {out.data() + range.at, static_cast<int>(range.bytes), 0, sends[i].handle()});
+            void* send = post_send(link.send, {out.data() + range.at, static_cast<int>(range.bytes),
+                                               0, sends[i].handle()});
             wait(net, send);
             require(wait(net, recv)[0] == static_cast<int>(range.bytes), "size of range {}", i);
-            require(std::equal(out.data() + range.at, out.data() + range.at + range.bytes, in.data() + range.at),
+            require(std::equal(out.data() + range.at, out.data() + range.at + range.bytes,
+                               in.data() + range.at),
                     "range {} is wrong", i);
             sends[i].release();
             recvs[i].release();
@@ -141,7 +145,8 @@ DUOFI_CONFORMANCE(bad_registrations) {
     require(reg(link.send.get(), nullptr, 64, NCCL_PTR_HOST) != ncclSuccess, "NULL data");
     require(reg(nullptr, data.data(), 64, NCCL_PTR_HOST) == ncclInternalError, "NULL comm");
     require(reg(link.send.get(), data.data(), 64, 99) != ncclSuccess, "kind 99");
-    require(reg(link.send.get(), data.data(), 64, NCCL_PTR_CUDA) != ncclSuccess, "device memory that is not there");
+    require(reg(link.send.get(), data.data(), 64, NCCL_PTR_CUDA) != ncclSuccess,
+            "device memory that is not there");
     run_plan(rank, link, usual(10, 4));
     rank.barrier();
 }
@@ -150,7 +155,8 @@ DUOFI_CONFORMANCE(bad_registrations) {
 DUOFI_CONFORMANCE(dmabuf_is_refused_where_unsupported) {
     log_capture::expect_warn("");
     Net& net = Net::process();
-    require((net.properties(0).ptrSupport & NCCL_PTR_DMABUF) == 0, "a cpu-only provider offers DMA-BUF");
+    require((net.properties(0).ptrSupport & NCCL_PTR_DMABUF) == 0,
+            "a cpu-only provider offers DMA-BUF");
     Link link = connect_pair(rank, net);
     const UniqueFd file(::memfd_create("duofi-dmabuf", MFD_CLOEXEC));
     require(file && ::ftruncate(file.get(), 65536) == 0, "no memfd");
@@ -158,9 +164,12 @@ DUOFI_CONFORMANCE(dmabuf_is_refused_where_unsupported) {
     require(at != MAP_FAILED, "no mapping");
     for (Comm* comm : {&link.send, &link.recv}) {
         void* mhandle = nullptr;
-        const auto result = net->regMrDmaBuf(comm->get(), at, 4096, NCCL_PTR_HOST, 0, file.get(), &mhandle);
+        const auto result =
+            net->regMrDmaBuf(comm->get(), at, 4096, NCCL_PTR_HOST, 0, file.get(), &mhandle);
         require(result != ncclSuccess, "regMrDmaBuf succeeded");
-        require(net->regMrDmaBuf(comm->get(), at, 4096, NCCL_PTR_HOST, 0, -1, &mhandle) != ncclSuccess, "fd -1");
+        require(
+            net->regMrDmaBuf(comm->get(), at, 4096, NCCL_PTR_HOST, 0, -1, &mhandle) != ncclSuccess,
+            "fd -1");
     }
     require(::fcntl(file.get(), F_GETFD) >= 0, "the descriptor was closed");
     ::munmap(at, 65536);

@@ -1,4 +1,5 @@
-// Requests: the limit that is not an error, bad arguments, flush: net contract 3.4-3.6, T7, T9, T12.
+// Requests: the limit that is not an error, bad arguments, flush: net contract 3.4-3.6, T7, T9,
+// T12.
 #include <cstring>
 
 #include "tests/conformance/conformance.hpp"
@@ -12,7 +13,8 @@ constexpr int kBytes = 64;
 
 struct Batch {
     Batch(const Comm& comm, int count)
-        : buffer(static_cast<std::size_t>(count) * kBytes), mr(comm, buffer.data(), buffer.size()) {}
+        : buffer(static_cast<std::size_t>(count) * kBytes),
+          mr(comm, buffer.data(), buffer.size()) {}
     void* at(int i) { return buffer.data() + static_cast<std::ptrdiff_t>(i) * kBytes; }
     MemoryBuffer buffer;
     Registration mr;
@@ -37,7 +39,8 @@ void take_all(const Link& link, Batch& in, std::size_t count) {
             ++posted;
         }
         require(wait(link.recv.net(), window[done])[0] == kBytes, "size of message {}", done);
-        require(!first_mismatch(in.at(static_cast<int>(done)), kBytes, done), "message {} is wrong", done);
+        require(!first_mismatch(in.at(static_cast<int>(done)), kBytes, done), "message {} is wrong",
+                done);
         ++done;
     }
 }
@@ -92,7 +95,8 @@ DUOFI_CONFORMANCE(receives_meet_a_limit) {
     rank.barrier();
 }
 
-// 3.4: 32 groups of 8 on the receiver, 256 sends on the sender, all at once and without a test call.
+// 3.4: 32 groups of 8 on the receiver, 256 sends on the sender, all at once and without a test
+// call.
 DUOFI_CONFORMANCE(promised_number_of_requests_fits) {
     Net& net = Net::process();
     Link link = connect_pair(rank, net);
@@ -104,7 +108,8 @@ DUOFI_CONFORMANCE(promised_number_of_requests_fits) {
     for (int group = 0; group < kGroups; ++group) {
         std::array<Part, NCCL_NET_MAX_RECVS> parts;
         for (int p = 0; p < NCCL_NET_MAX_RECVS; ++p) {
-            parts[static_cast<std::size_t>(p)] = {in.at(group * NCCL_NET_MAX_RECVS + p), kBytes, p, in.mr.handle()};
+            parts[static_cast<std::size_t>(p)] = {in.at(group * NCCL_NET_MAX_RECVS + p), kBytes, p,
+                                                  in.mr.handle()};
         }
         recvs.push_back(post_recv(link.recv, parts));
     }
@@ -112,12 +117,14 @@ DUOFI_CONFORMANCE(promised_number_of_requests_fits) {
     std::vector<void*> sends;
     for (int i = 0; i < kAll; ++i) {
         fill_pattern(out.at(i), kBytes, static_cast<std::uint64_t>(i));
-        sends.push_back(post_send(link.send, {out.at(i), kBytes, i % NCCL_NET_MAX_RECVS, out.mr.handle()}));
+        sends.push_back(
+            post_send(link.send, {out.at(i), kBytes, i % NCCL_NET_MAX_RECVS, out.mr.handle()}));
     }
     for (auto request = recvs.rbegin(); request != recvs.rend(); ++request) wait(net, *request, 8);
     for (auto request = sends.rbegin(); request != sends.rend(); ++request) wait(net, *request);
     for (int i = 0; i < kAll; ++i) {
-        require(!first_mismatch(in.at(i), kBytes, static_cast<std::uint64_t>(i)), "message {} is wrong", i);
+        require(!first_mismatch(in.at(i), kBytes, static_cast<std::uint64_t>(i)),
+                "message {} is wrong", i);
     }
     rank.barrier();
 }
@@ -130,11 +137,13 @@ DUOFI_CONFORMANCE(flush_of_host_memory_is_nothing) {
     Registration mr(link.recv, buffer.data(), buffer.size());
     std::array<void*, 3> data = {buffer.data(), buffer.data() + 64, nullptr};
     std::array<void*, 3> mhandles = {mr.handle(), mr.handle(), nullptr};
-    for (const std::array<int, 3>& sizes : {std::array<int, 3>{64, 128, 0}, std::array<int, 3>{0, 0, 0}}) {
+    for (const std::array<int, 3>& sizes :
+         {std::array<int, 3>{64, 128, 0}, std::array<int, 3>{0, 0, 0}}) {
         for (int n = 1; n <= 3; ++n) {
             std::array<int, 3> given = sizes;
             void* request = reinterpret_cast<void*>(0x1);
-            expect_success(net->iflush(link.recv.get(), n, data.data(), given.data(), mhandles.data(), &request),
+            expect_success(net->iflush(link.recv.get(), n, data.data(), given.data(),
+                                       mhandles.data(), &request),
                            "iflush");
             require(request == nullptr, "iflush of host memory gave a request");
         }
@@ -159,23 +168,32 @@ DUOFI_CONFORMANCE(bad_arguments_disturb_nobody) {
     sizes.fill(64);
     mhandles.fill(recv_mr.handle());
     for (const int n : {-1, 0, 9, 16, 1 << 30}) {
-        const auto result = net->irecv(link.recv.get(), n, data.data(), sizes.data(), tags.data(), mhandles.data(), &request);
+        const auto result = net->irecv(link.recv.get(), n, data.data(), sizes.data(), tags.data(),
+                                       mhandles.data(), &request);
         require(result == ncclInvalidArgument, "irecv of {} parts gave {}", n, result_name(result));
     }
-    for (const auto& [from, bytes] : std::vector<std::pair<int, int>>{{0, 1025}, {1000, 25}, {2048, 1}, {0, -1}, {-8, 16}}) {
+    for (const auto& [from, bytes] :
+         std::vector<std::pair<int, int>>{{0, 1025}, {1000, 25}, {2048, 1}, {0, -1}, {-8, 16}}) {
         data[0] = buffer.data() + from;
         sizes[0] = bytes;
-        auto result = net->irecv(link.recv.get(), 1, data.data(), sizes.data(), tags.data(), mhandles.data(), &request);
-        require(result == ncclInvalidArgument, "irecv of [{}, +{}) gave {}", from, bytes, result_name(result));
+        auto result = net->irecv(link.recv.get(), 1, data.data(), sizes.data(), tags.data(),
+                                 mhandles.data(), &request);
+        require(result == ncclInvalidArgument, "irecv of [{}, +{}) gave {}", from, bytes,
+                result_name(result));
         result = net->isend(link.send.get(), data[0], bytes, 0, send_mr.handle(), &request);
-        require(result == ncclInvalidArgument, "isend of [{}, +{}) gave {}", from, bytes, result_name(result));
+        require(result == ncclInvalidArgument, "isend of [{}, +{}) gave {}", from, bytes,
+                result_name(result));
     }
     int done = 0;
     require(net->test(nullptr, &done, nullptr) == ncclInternalError, "test of NULL");
-    require(net->isend(nullptr, buffer.data(), 8, 0, send_mr.handle(), &request) == ncclInternalError, "isend on NULL");
-    require(net->irecv(nullptr, 1, data.data(), sizes.data(), tags.data(), mhandles.data(), &request) ==
-                ncclInternalError, "irecv on NULL");
-    require(net->iflush(nullptr, 1, data.data(), sizes.data(), mhandles.data(), &request) == ncclInternalError,
+    require(
+        net->isend(nullptr, buffer.data(), 8, 0, send_mr.handle(), &request) == ncclInternalError,
+        "isend on NULL");
+    require(net->irecv(nullptr, 1, data.data(), sizes.data(), tags.data(), mhandles.data(),
+                       &request) == ncclInternalError,
+            "irecv on NULL");
+    require(net->iflush(nullptr, 1, data.data(), sizes.data(), mhandles.data(), &request) ==
+                ncclInternalError,
             "iflush on NULL");
     Plan plan;
     for (int i = 0; i < 20; ++i) plan.add(i * 800, i * 800);

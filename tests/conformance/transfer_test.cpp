@@ -9,9 +9,9 @@ namespace duofi::test {
 namespace {
 
 // Around every threshold of the protocols and of the providers below (T13).
-const std::vector<int> kThresholds = {0,    1,    63,    64,    65,    127,    128,    129,    8183,  8184,
-                                      8185, 8186, 8187,  8188,  8189,  8190,   8191,   8192,   8193,  16383,
-                                      16384, 16385, 65536, 131071, 131072, 131073, 262145};
+const std::vector<int> kThresholds = {
+    0,    1,    63,   64,   65,   127,   128,   129,   8183,  8184,   8185,   8186,   8187,  8188,
+    8189, 8190, 8191, 8192, 8193, 16383, 16384, 16385, 65536, 131071, 131072, 131073, 262145};
 
 int outstanding(const Rank& rank, int bytes) {
     if (bytes <= 16384 && rank.text("provider") != "sockets") return 32;
@@ -91,7 +91,9 @@ DUOFI_CONFORMANCE(ring) {
         const int sent = wait(net, send)[0];
         const int got = wait(net, recv)[0];
         require(sent == 5000 && got == 5000, "sizes {} and {}", sent, got);
-        require(!first_mismatch(in.data(), 5000, static_cast<std::uint64_t>(previous * 1000 + round)), "wrong data");
+        require(
+            !first_mismatch(in.data(), 5000, static_cast<std::uint64_t>(previous * 1000 + round)),
+            "wrong data");
         require(in.guards_intact(5200), "wrote outside");
     }
     rank.barrier();
@@ -130,7 +132,8 @@ DUOFI_CONFORMANCE(zero_byte_messages) {
             plan.null_when_empty = null;
             plan.lead = lead;
             for (int i = 0; i < amount(rank, 32); ++i) plan.add(0, 0);
-            for (int i = 0; i < amount(rank, 32); ++i) plan.add(i % 2 == 0 ? 0 : 70000, i % 3 == 0 ? 70000 : 100);
+            for (int i = 0; i < amount(rank, 32); ++i)
+                plan.add(i % 2 == 0 ? 0 : 70000, i % 3 == 0 ? 70000 : 100);
             for (int group = 0; group < 4; ++group) {
                 RecvSpec parts;
                 for (int i = 0; i < 8; ++i) {
@@ -164,7 +167,9 @@ DUOFI_CONFORMANCE(largest_message) {
     if (rank.index == 0) {
         buffer.fill(3);
         Registration mr(link.send, buffer.data(), kBytes);
-        require(wait(net, post_send(link.send, {buffer.data(), kBytes, 0, mr.handle()}))[0] == kBytes, "size");
+        require(
+            wait(net, post_send(link.send, {buffer.data(), kBytes, 0, mr.handle()}))[0] == kBytes,
+            "size");
     } else {
         Registration mr(link.recv, buffer.data(), kBytes);
         const Part part{buffer.data(), kBytes, 0, mr.handle()};

@@ -1,4 +1,5 @@
-// Many connections under way in one thread, in random order, none of the calls blocks: user report A10.
+// Many connections under way in one thread, in random order, none of the calls blocks: user report
+// A10.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ ThreadUse use_now() {
     return {now_ns(), ns(usage.ru_utime) + ns(usage.ru_stime), usage.ru_nvcsw};
 }
 
-// A long call counts when the thread slept or worked in it; waiting for the processor is no blocking.
+// A long call counts when the thread slept or worked in it; waiting for the processor is no
+// blocking.
 template <typename Call>
 auto bounded(Call call, const char* what) {
     const ThreadUse before = use_now();
@@ -32,7 +34,8 @@ auto bounded(Call call, const char* what) {
     if (after.wall - before.wall > kCallLimit) {
         const bool slept = after.sleeps > before.sleeps;
         const bool worked = after.processor - before.processor > patience(kCallLimit);
-        require(!slept && !worked, "{} took {} ms", what, (after.wall - before.wall) / kMillisecond);
+        require(!slept && !worked, "{} took {} ms", what,
+                (after.wall - before.wall) / kMillisecond);
     }
     return result;
 }
@@ -72,7 +75,8 @@ DUOFI_RANK_BODY(connects_in_random_order) {
         require(!deadline.passed(), "{} of {} are pending", open, 2 * kCount);
         relax();
     }
-    for (Listener& listener : listeners) bounded([&] { return listener.comm.close(); }, "closeListen");
+    for (Listener& listener : listeners)
+        bounded([&] { return listener.comm.close(); }, "closeListen");
     for (std::size_t i = 0; i < kCount; ++i) {
         const int from = i % 2 == 0 ? rank.index : partner_of(rank);
         run_plan(rank, links[i].send, links[i].recv, mixed_plan(6, i), from);
@@ -82,9 +86,12 @@ DUOFI_RANK_BODY(connects_in_random_order) {
 
 class ConnectOrder : public OnProvider {};
 
-TEST_P(ConnectOrder, is_free_and_no_call_blocks) { run_group("connects_in_random_order", on_provider(GetParam(), 2)); }
+TEST_P(ConnectOrder, is_free_and_no_call_blocks) {
+    run_group("connects_in_random_order", on_provider(GetParam(), 2));
+}
 
-INSTANTIATE_TEST_SUITE_P(providers, ConnectOrder, testing::Values("native", "rxm", "shm", "sockets"), provider_test_name);
+INSTANTIATE_TEST_SUITE_P(providers, ConnectOrder,
+                         testing::Values("native", "rxm", "shm", "sockets"), provider_test_name);
 
 }  // namespace
 }  // namespace duofi::test

@@ -31,8 +31,9 @@ void talk(Rank& rank, const Link& link, std::uint64_t seed) {
     if (rank.index != 1) run_plan(rank, link.send, link.recv, mixed_plan(12, seed), 2 - rank.index);
 }
 
-// After a death or a stop with large sends in flight. The shm provider of libfabric 1.17 answers those in
-// order: its queue stays blocked by what the lost peer never answered, so only small messages go on.
+// After a death or a stop with large sends in flight. The shm provider of libfabric 1.17 answers
+// those in order: its queue stays blocked by what the lost peer never answered, so only small
+// messages go on.
 void talk_beside_the_unanswered(Rank& rank, const Link& link, std::uint64_t seed) {
     if (rank.text("provider") != "shm") return talk(rank, link, seed);
     Plan plan;
@@ -48,9 +49,11 @@ Link victim_link(Rank& rank, const Net& net) {
 
 struct Receives {
     Receives(const Link& link, int count, std::size_t bytes)
-        : buffer(bytes * static_cast<std::size_t>(count)), mr(link.recv, buffer.data(), buffer.size()) {
+        : buffer(bytes * static_cast<std::size_t>(count)),
+          mr(link.recv, buffer.data(), buffer.size()) {
         for (int i = 0; i < count; ++i) {
-            const Part part{buffer.data() + static_cast<std::size_t>(i) * bytes, static_cast<int>(bytes), 3, mr.handle()};
+            const Part part{buffer.data() + static_cast<std::size_t>(i) * bytes,
+                            static_cast<int>(bytes), 3, mr.handle()};
             requests.push_back(post_recv(link.recv, {&part, 1}));
         }
     }
@@ -70,7 +73,8 @@ DUOFI_RANK_BODY(death_shows_on_the_request_that_is_tested) {
     if (rank.index == 1) {
         MemoryBuffer out(1000);
         Registration mr(link.send, out.data(), out.size());
-        for (int i = 0; i < 2; ++i) wait(net, post_send(link.send, {out.data(), 1000, 3, mr.handle()}));
+        for (int i = 0; i < 2; ++i)
+            wait(net, post_send(link.send, {out.data(), 1000, 3, mr.handle()}));
         rank.barrier();
         for (;;) ::pause();
     }
@@ -88,9 +92,12 @@ DUOFI_RANK_BODY(death_shows_on_the_request_that_is_tested) {
         int size = 8;
         int tag = 3;
         void* mhandle = receives->mr.handle();
-        const ncclResult_t late = net->irecv(link.recv.get(), 1, &data, &size, &tag, &mhandle, &request);
-        require(late == ncclRemoteError || late == ncclSuccess, "irecv on a dead comm gave {}", result_name(late));
-        if (late == ncclSuccess && request != nullptr) expect_remote_error(net, request, now_ns(), "late receive");
+        const ncclResult_t late =
+            net->irecv(link.recv.get(), 1, &data, &size, &tag, &mhandle, &request);
+        require(late == ncclRemoteError || late == ncclSuccess, "irecv on a dead comm gave {}",
+                result_name(late));
+        if (late == ncclSuccess && request != nullptr)
+            expect_remote_error(net, request, now_ns(), "late receive");
         receives.reset();
         link.send.close();
         link.recv.close();
@@ -125,7 +132,8 @@ DUOFI_RANK_BODY(death_in_the_middle_of_a_stream) {
         for (int i = 0; i < 3; ++i) wait(net, post_send(link.send, part));
         std::vector<void*> sends;
         for (int i = 0; i < 6; ++i) {
-            if (void* request = try_send(link.send, part); request != nullptr) sends.push_back(request);
+            if (void* request = try_send(link.send, part); request != nullptr)
+                sends.push_back(request);
         }
         const Nanoseconds since = kill_rank_one(rank, pids);
         expect_remote_error(net, receives.requests[0], since, "a receive");
@@ -138,8 +146,10 @@ DUOFI_RANK_BODY(death_in_the_middle_of_a_stream) {
         const Nanoseconds start = now_ns();
         for (int i = 0; i < 100; ++i) {
             void* request = nullptr;
-            const ncclResult_t result = net->isend(link.send.get(), out.data(), 64, 3, mr.handle(), &request);
-            require(result == ncclSuccess || result == ncclRemoteError, "isend gave {}", result_name(result));
+            const ncclResult_t result =
+                net->isend(link.send.get(), out.data(), 64, 3, mr.handle(), &request);
+            require(result == ncclSuccess || result == ncclRemoteError, "isend gave {}",
+                    result_name(result));
         }
         require(now_ns() - start < patience(kSecond), "isend on a dead comm blocks");
         mr.release();
@@ -180,7 +190,8 @@ DUOFI_RANK_BODY(death_of_an_idle_peer) {
             result = net->irecv(link.recv.get(), 1, &data, &size, &tag, &mhandle, &request);
         }
         if (result == ncclSuccess) result = wait_error(net, request, kDeathLimit);
-        require(result == ncclRemoteError, "a receive from a dead peer gave {}", result_name(result));
+        require(result == ncclRemoteError, "a receive from a dead peer gave {}",
+                result_name(result));
     }
     talk(rank, beside, 4);
     rank.barrier();
@@ -210,7 +221,8 @@ DUOFI_RANK_BODY(death_while_connecting) {
         while (!some.passed()) {
             void* comm = nullptr;
             const ncclResult_t result = net->accept(listener.comm.get(), &comm);
-            require(result == ncclSuccess || result == ncclRemoteError, "accept gave {}", result_name(result));
+            require(result == ncclSuccess || result == ncclRemoteError, "accept gave {}",
+                    result_name(result));
             if (comm == nullptr) continue;
             Comm(net, CommKind::recv, comm).close();
         }
@@ -223,7 +235,8 @@ DUOFI_RANK_BODY(death_while_connecting) {
             require(!deadline.passed(), "connect to a dead process is pending for ever");
             relax();
         }
-        require(result == ncclRemoteError, "connect to a dead process gave {}", result_name(result));
+        require(result == ncclRemoteError, "connect to a dead process gave {}",
+                result_name(result));
         listener.comm.close();
     }
     talk(rank, beside, 5);
@@ -240,12 +253,21 @@ class DeadPeer : public OnProvider {
     }
 };
 
-TEST_P(DeadPeer, shows_on_the_request_that_is_tested) { run("death_shows_on_the_request_that_is_tested"); }
-TEST_P(DeadPeer, in_the_middle_of_a_stream) { run("death_in_the_middle_of_a_stream"); }
-TEST_P(DeadPeer, of_an_idle_comm) { run("death_of_an_idle_peer"); }
-TEST_P(DeadPeer, while_connecting) { run("death_while_connecting"); }
+TEST_P(DeadPeer, shows_on_the_request_that_is_tested) {
+    run("death_shows_on_the_request_that_is_tested");
+}
+TEST_P(DeadPeer, in_the_middle_of_a_stream) {
+    run("death_in_the_middle_of_a_stream");
+}
+TEST_P(DeadPeer, of_an_idle_comm) {
+    run("death_of_an_idle_peer");
+}
+TEST_P(DeadPeer, while_connecting) {
+    run("death_while_connecting");
+}
 
-INSTANTIATE_TEST_SUITE_P(providers, DeadPeer, testing::Values("native", "rxm", "shm", "sockets"), provider_test_name);
+INSTANTIATE_TEST_SUITE_P(providers, DeadPeer, testing::Values("native", "rxm", "shm", "sockets"),
+                         provider_test_name);
 
 }  // namespace
 }  // namespace duofi::test

@@ -16,20 +16,24 @@ DUOFI_RANK_BODY(nothing_is_found) {
     for (int i = 0; i < 2; ++i) {
         const Nanoseconds start = now_ns();
         const ncclResult_t result = net->init(&log_capture::record);
-        require(now_ns() - start < patience(kSecond), "init took {} ms", (now_ns() - start) / kMillisecond);
+        require(now_ns() - start < patience(kSecond), "init took {} ms",
+                (now_ns() - start) / kMillisecond);
         require(result == ncclSystemError, "init gave {}", result_name(result));
     }
     require(log_capture::count(NCCL_LOG_INFO, "No eligible providers were found") +
-                    log_capture::count(NCCL_LOG_WARN, "No eligible providers were found") > 0,
+                    log_capture::count(NCCL_LOG_WARN, "No eligible providers were found") >
+                0,
             "no reason in\n{}", log_capture::dump());
-    require((log_capture::count(NCCL_LOG_WARN, "") > 0) == named, "warnings: {}", log_capture::count(NCCL_LOG_WARN, ""));
+    require((log_capture::count(NCCL_LOG_WARN, "") > 0) == named, "warnings: {}",
+            log_capture::count(NCCL_LOG_WARN, ""));
     require(env_value("NCCL_PROTO") == std::nullopt, "a failed init set NCCL_PROTO");
     log_capture::expect_warn("");  // calls after a failed init are the caller's mistake
     int devices = -1;
     ncclNetProperties_v6_t properties{};
     Handle handle{};
     void* comm = nullptr;
-    require(net->devices(&devices) != ncclSuccess || devices == 0, "devices after a failed init: {}", devices);
+    require(net->devices(&devices) != ncclSuccess || devices == 0,
+            "devices after a failed init: {}", devices);
     require(net->getProperties(0, &properties) != ncclSuccess, "getProperties after a failed init");
     require(net->listen(0, handle.data(), &comm) != ncclSuccess, "listen after a failed init");
 }
@@ -42,10 +46,11 @@ DUOFI_RANK_BODY(provider_works_or_is_refused) {
     if (rank.number("must", 0) == 0 && result == ncclSystemError) return;
     expect_success(result, "init");
     require(net.devices() > 0, "no device");
-    require(log_capture::count(NCCL_LOG_INFO, "Selected provider is " + rank.text("name")) == 1, "{}",
-            log_capture::dump());
+    require(log_capture::count(NCCL_LOG_INFO, "Selected provider is " + rank.text("name")) == 1,
+            "{}", log_capture::dump());
     Link link = connect_self(net);
-    for (const std::size_t bytes : {std::size_t{1}, std::size_t{8192}, std::size_t{300000}}) transfer_self(link, bytes, bytes);
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{8192}, std::size_t{300000}})
+        transfer_self(link, bytes, bytes);
 }
 
 DUOFI_RANK_BODY(transfer_in_a_container) {
@@ -54,11 +59,13 @@ DUOFI_RANK_BODY(transfer_in_a_container) {
     transfer_self(link, 100, 1);
     transfer_self(link, 500000, 2);
     const auto properties = net.properties(0);
-    require(rank.number("no_path", 0) == 0 || properties.pciPath == nullptr, "a PCI path without /sys: {}",
-            properties.pciPath == nullptr ? "" : properties.pciPath);
+    require(rank.number("no_path", 0) == 0 || properties.pciPath == nullptr,
+            "a PCI path without /sys: {}", properties.pciPath == nullptr ? "" : properties.pciPath);
 }
 
-std::vector<std::string> shell(const std::string& setup) { return {"sh", "-c", setup + " && exec \"$@\"", "sh"}; }
+std::vector<std::string> shell(const std::string& setup) {
+    return {"sh", "-c", setup + " && exec \"$@\"", "sh"};
+}
 
 std::vector<std::string> own_mounts(const std::string& setup) {
     std::vector<std::string> words = {"unshare", "-m"};
@@ -66,7 +73,9 @@ std::vector<std::string> own_mounts(const std::string& setup) {
     return words;
 }
 
-bool may(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+bool may(const std::string& command) {
+    return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+}
 
 GroupOptions raw_provider(const char* fi_provider) {
     GroupOptions options = on_provider("native", 1);
@@ -78,7 +87,8 @@ GroupOptions raw_provider(const char* fi_provider) {
 }
 
 TEST(Discovery, of_nothing_is_quiet) {
-    for (const char* provider : {"efa", "tpc", "no such thing"}) run_group("nothing_is_found", raw_provider(provider));
+    for (const char* provider : {"efa", "tpc", "no such thing"})
+        run_group("nothing_is_found", raw_provider(provider));
 }
 
 TEST(Discovery, of_nothing_is_a_warning_when_the_user_named_us) {
@@ -105,9 +115,10 @@ TEST(Providers, each_works_or_is_refused_cleanly) {
         const char* must;
     };
     const std::string native = provider_name("native");
-    for (const Case& c : {Case{native.c_str(), native.c_str(), "1"}, Case{"tcp;ofi_rxm", "tcp;ofi_rxm", "1"},
-                          Case{"tcp", "tcp", "1"}, Case{"shm", "shm", "1"}, Case{"sockets", "sockets", "1"},
-                          Case{"udp", "udp", "0"}}) {
+    for (const Case& c :
+         {Case{native.c_str(), native.c_str(), "1"}, Case{"tcp;ofi_rxm", "tcp;ofi_rxm", "1"},
+          Case{"tcp", "tcp", "1"}, Case{"shm", "shm", "1"}, Case{"sockets", "sockets", "1"},
+          Case{"udp", "udp", "0"}}) {
         GroupOptions options = raw_provider(c.provider);
         options.args["name"] = c.name;
         options.args["must"] = c.must;
@@ -122,7 +133,8 @@ TEST(Containers, only_loopback) {
         GroupOptions options = on_provider("native", 1);
         options.prefixes = {{"unshare", "-n"}};
         for (std::string& word : shell(lo)) options.prefixes[0].push_back(std::move(word));
-        // With the interface down only addresses are there: a self-test may fail, so only up must work.
+        // With the interface down only addresses are there: a self-test may fail, so only up must
+        // work.
         if (std::string(lo) == "true") options.ends[0] = RankEnd::any;
         run_group("transfer_in_a_container", options);
     }

@@ -1,4 +1,5 @@
-// How a process may end while comms are open: user report A19. The exit code is always the host's own.
+// How a process may end while comms are open: user report A19. The exit code is always the host's
+// own.
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -89,13 +90,24 @@ class EndOfProcess : public OnProvider {
     }
 };
 
-TEST_P(EndOfProcess, by_return_with_open_comms) { run("return_with_open_comms"); }
-TEST_P(EndOfProcess, closing_in_an_early_handler) { run("close_in_handler_registered_first"); }
-TEST_P(EndOfProcess, closing_in_a_late_handler) { run("close_in_handler_registered_last"); }
-TEST_P(EndOfProcess, closing_in_a_static_destructor) { run("close_in_static_destructor"); }
-TEST_P(EndOfProcess, by_exit_beside_a_testing_thread) { run("exit_beside_a_testing_thread", 7); }
+TEST_P(EndOfProcess, by_return_with_open_comms) {
+    run("return_with_open_comms");
+}
+TEST_P(EndOfProcess, closing_in_an_early_handler) {
+    run("close_in_handler_registered_first");
+}
+TEST_P(EndOfProcess, closing_in_a_late_handler) {
+    run("close_in_handler_registered_last");
+}
+TEST_P(EndOfProcess, closing_in_a_static_destructor) {
+    run("close_in_static_destructor");
+}
+TEST_P(EndOfProcess, by_exit_beside_a_testing_thread) {
+    run("exit_beside_a_testing_thread", 7);
+}
 
-INSTANTIATE_TEST_SUITE_P(providers, EndOfProcess, testing::Values("native", "rxm", "shm"), provider_test_name);
+INSTANTIATE_TEST_SUITE_P(providers, EndOfProcess, testing::Values("native", "rxm", "shm"),
+                         provider_test_name);
 
 }  // namespace
 }  // namespace duofi::test

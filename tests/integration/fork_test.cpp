@@ -9,7 +9,8 @@ namespace duofi::test {
 namespace {
 
 // In the child, before it ends: 0 when every call answers with an error.
-int calls_of_a_child(const ncclNet_v6_t& net, const Link& link, void* mhandle, char* data, void* request) {
+int calls_of_a_child(const ncclNet_v6_t& net, const Link& link, void* mhandle, char* data,
+                     void* request) {
     Handle handle{};
     void* out = nullptr;
     int number = 0;
@@ -36,7 +37,8 @@ DUOFI_RANK_BODY(fork_after_init) {
         const pid_t child = ::fork();
         require(child >= 0, "no fork");
         if (child == 0) {
-            const int code = calls_of_a_child(net.table(), link, send_mr.handle(), data.data(), request);
+            const int code =
+                calls_of_a_child(net.table(), link, send_mr.handle(), data.data(), request);
             // exit() also runs whatever the plugin left for the end of a process.
             if (leaves_by_exit) std::exit(code);
             ::_exit(code);
@@ -48,7 +50,8 @@ DUOFI_RANK_BODY(fork_after_init) {
             (void)test_once(net, request, nullptr);
             relax();
         }
-        require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status {:#x}", status);
+        require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status {:#x}",
+                status);
         transfer_self(link, 300000, 2);
     }
     wait(net, post_send(link.send, {data.data(), 8, 5, send_mr.handle()}));
@@ -59,9 +62,12 @@ DUOFI_RANK_BODY(fork_after_init) {
 
 class Fork : public OnProvider {};
 
-TEST_P(Fork, leaves_the_parent_alone) { run_group("fork_after_init", on_provider(GetParam(), 1)); }
+TEST_P(Fork, leaves_the_parent_alone) {
+    run_group("fork_after_init", on_provider(GetParam(), 1));
+}
 
-INSTANTIATE_TEST_SUITE_P(providers, Fork, testing::Values("native", "rxm", "shm"), provider_test_name);
+INSTANTIATE_TEST_SUITE_P(providers, Fork, testing::Values("native", "rxm", "shm"),
+                         provider_test_name);
 
 }  // namespace
 }  // namespace duofi::test

@@ -10,10 +10,13 @@ bool full = false;
 
 }  // namespace
 
-bool full_tier() { return full; }
+bool full_tier() {
+    return full;
+}
 
 void choose_tier(int argc, char** argv) {
-    full = std::any_of(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--full") == 0; });
+    full = std::any_of(argv, argv + argc,
+                       [](const char* word) { return std::strcmp(word, "--full") == 0; });
 }
 
 GroupOptions on_provider(const std::string& word, int ranks) {
@@ -63,7 +66,9 @@ Plan mixed_plan(int messages, std::uint64_t seed) {
     return plan;
 }
 
-std::string provider_test_name(const testing::TestParamInfo<const char*>& info) { return info.param; }
+std::string provider_test_name(const testing::TestParamInfo<const char*>& info) {
+    return info.param;
+}
 
 }  // namespace duofi::test
 

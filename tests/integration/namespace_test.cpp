@@ -37,9 +37,11 @@ DUOFI_RANK_BODY(death_on_another_node) {
     require(now_ns() - start < kFarDeathLimit, "death showed late");
     const Registration send_mr(link.send, buffer.data(), buffer.size());
     void* request = nullptr;
-    const ncclResult_t late = net->isend(link.send.get(), buffer.data(), 64, 3, send_mr.handle(), &request);
+    const ncclResult_t late =
+        net->isend(link.send.get(), buffer.data(), 64, 3, send_mr.handle(), &request);
     require(late == ncclSuccess || late == ncclRemoteError, "isend gave {}", result_name(late));
-    if (request != nullptr) require(wait_error(net, request, kFarDeathLimit) == ncclRemoteError, "send to the dead");
+    if (request != nullptr)
+        require(wait_error(net, request, kFarDeathLimit) == ncclRemoteError, "send to the dead");
 }
 
 TEST(Nodes, transfer) {

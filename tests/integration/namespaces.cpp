@@ -8,11 +8,15 @@
 namespace duofi::test {
 namespace {
 
-bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
+bool run(const std::string& command) {
+    return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+}
 
 }  // namespace
 
-std::string JoinedNamespaces::name(int side) const { return fmt::format("duofi-{}-{}", ::getpid(), side); }
+std::string JoinedNamespaces::name(int side) const {
+    return fmt::format("duofi-{}-{}", ::getpid(), side);
+}
 
 JoinedNamespaces::JoinedNamespaces() {
     const std::string left = fmt::format("dl{}", ::getpid());
@@ -44,7 +48,8 @@ std::vector<std::string> JoinedNamespaces::prefix(int side, bool own_pids) const
     std::vector<std::string> words = {"ip", "netns", "exec", name(side)};
     if (!own_pids) return words;
     // The shell is number 1 of its namespace, so that the program itself can be killed.
-    for (const char* word : {"unshare", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-c", "\"$@\"; exit $?", "sh"}) {
+    for (const char* word : {"unshare", "-p", "-f", "--kill-child", "--mount-proc", "sh", "-c",
+                             "\"$@\"; exit $?", "sh"}) {
         words.emplace_back(word);
     }
     return words;

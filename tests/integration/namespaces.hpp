@@ -1,5 +1,5 @@
-// Two network namespaces joined by a pair of interfaces, for tests that need two nodes on one machine.
-// Main thread; needs root.
+// Two network namespaces joined by a pair of interfaces, for tests that need two nodes on one
+// machine. Main thread; needs root.
 #pragma once
 
 #include <string>

@@ -18,7 +18,8 @@ DUOFI_RANK_BODY(ten_thousand_registrations) {
     constexpr std::size_t kStride = 4096;
     std::vector<std::uint8_t> memory(kCount * kStride);
     std::vector<Registration> held;
-    for (std::size_t i = 0; i < kCount; ++i) held.emplace_back(link.send, memory.data() + i * kStride, 64 + i % 4000);
+    for (std::size_t i = 0; i < kCount; ++i)
+        held.emplace_back(link.send, memory.data() + i * kStride, 64 + i % 4000);
     std::minstd_rand random(2);
     for (int i = 0; i < 5000; ++i) {
         const std::size_t at = random() % kCount;
@@ -27,7 +28,8 @@ DUOFI_RANK_BODY(ten_thousand_registrations) {
     }
     // The same buffer several times, also through the other comm.
     std::vector<Registration> same;
-    for (int i = 0; i < 10; ++i) same.emplace_back(i % 2 == 0 ? link.send : link.recv, memory.data(), 1000);
+    for (int i = 0; i < 10; ++i)
+        same.emplace_back(i % 2 == 0 ? link.send : link.recv, memory.data(), 1000);
     transfer_self(link, 100000, 1);
     same.erase(same.begin(), same.begin() + 5);
     transfer_self(link, 100000, 2);
@@ -64,13 +66,15 @@ DUOFI_RANK_BODY(small_buffers_in_one_page) {
                 void* recv = post_recv(link.recv, {&part, 1});
                 wait(net, post_send(link.send, {base + offsets[i], 100, 0, sends[i].handle()}));
                 wait(net, recv);
-                require(!first_mismatch(in[i].data(), 100, i) && in[i].guards_intact(), "buffer {} is wrong", i);
+                require(!first_mismatch(in[i].data(), 100, i) && in[i].guards_intact(),
+                        "buffer {} is wrong", i);
             }
             // Bytes of the page that were not registered stay outside.
             void* request = nullptr;
             const std::size_t i = order[gone];
-            require(net->isend(link.send.get(), base + offsets[i] + 50, 51, 0, sends[i].handle(), &request) ==
-                        ncclInvalidArgument, "a range beyond the registration was accepted");
+            require(net->isend(link.send.get(), base + offsets[i] + 50, 51, 0, sends[i].handle(),
+                               &request) == ncclInvalidArgument,
+                    "a range beyond the registration was accepted");
             sends[i].release();
         }
     } while (std::next_permutation(order.begin(), order.end()));
@@ -78,11 +82,15 @@ DUOFI_RANK_BODY(small_buffers_in_one_page) {
 
 class RegistrationScale : public OnProvider {};
 
-TEST_P(RegistrationScale, ten_thousand_at_once) { run_group("ten_thousand_registrations", on_provider(GetParam(), 1)); }
-TEST_P(RegistrationScale, several_in_one_page) { run_group("small_buffers_in_one_page", on_provider(GetParam(), 1)); }
+TEST_P(RegistrationScale, ten_thousand_at_once) {
+    run_group("ten_thousand_registrations", on_provider(GetParam(), 1));
+}
+TEST_P(RegistrationScale, several_in_one_page) {
+    run_group("small_buffers_in_one_page", on_provider(GetParam(), 1));
+}
 
-INSTANTIATE_TEST_SUITE_P(providers, RegistrationScale, testing::Values("native", "rxm", "shm", "sockets"),
-                         provider_test_name);
+INSTANTIATE_TEST_SUITE_P(providers, RegistrationScale,
+                         testing::Values("native", "rxm", "shm", "sockets"), provider_test_name);
 
 }  // namespace
 }  // namespace duofi::test

@@ -1,4 +1,5 @@
-// Environment variables at init: net contract 4.1 I1 and I13, 7, T23; user report A3; architecture 4.11, 4.12.
+// Environment variables at init: net contract 4.1 I1 and I13, 7, T23; user report A3;
+// architecture 4.11, 4.12.
 #include <algorithm>
 
 #include "tests/integration/integration.hpp"
@@ -62,10 +63,13 @@ DUOFI_RANK_BODY(bad_values_fail_init) {
         const ScopedEnv env(bad.name, bad.value);
         const auto before = environment();
         const ncclResult_t result = net->init(&log_capture::record);
-        require(result == ncclInternalError, "init with {}={} gave {}", bad.name, bad.value, result_name(result));
+        require(result == ncclInternalError, "init with {}={} gave {}", bad.name, bad.value,
+                result_name(result));
         const std::string named = std::string(bad.name) + " set to invalid value " + bad.value;
-        require(log_capture::count(NCCL_LOG_WARN, named) == 1, "no line '{}' in\n{}", named, log_capture::dump());
-        require(environment() == before, "a failed init changed the environment ({}={})", bad.name, bad.value);
+        require(log_capture::count(NCCL_LOG_WARN, named) == 1, "no line '{}' in\n{}", named,
+                log_capture::dump());
+        require(environment() == before, "a failed init changed the environment ({}={})", bad.name,
+                bad.value);
     }
     expect_success(net->init(&log_capture::record), "init after all the failures");
     transfer_self(connect_self(net), 9000, 1);
@@ -77,17 +81,21 @@ DUOFI_RANK_BODY(bad_own_values_warn) {
     log_capture::expect_warn("initialization failed");
     PluginModule module;
     const Net net(module.net_v6());
-    for (const BadValue& bad : {BadValue{"DUOFI_STALL_SECONDS", "abc"}, BadValue{"DUOFI_PEER_TIMEOUT", "-1"},
-                                BadValue{"DUOFI_CONNECT_TIMEOUT", ",,"}, BadValue{"DUOFI_NET_TCP_RAILS", "99999999999999999999"}}) {
+    for (const BadValue& bad :
+         {BadValue{"DUOFI_STALL_SECONDS", "abc"}, BadValue{"DUOFI_PEER_TIMEOUT", "-1"},
+          BadValue{"DUOFI_CONNECT_TIMEOUT", ",,"},
+          BadValue{"DUOFI_NET_TCP_RAILS", "99999999999999999999"}}) {
         const ScopedEnv strict("DUOFI_STRICT", "1");
         const ScopedEnv env(bad.name, bad.value);
-        require(net->init(&log_capture::record) == ncclInternalError, "strict init accepted {}={}", bad.name, bad.value);
+        require(net->init(&log_capture::record) == ncclInternalError, "strict init accepted {}={}",
+                bad.name, bad.value);
     }
     const ScopedEnv first("DUOFI_STALL_SECONDS", "abc");
     const ScopedEnv second("DUOFI_CONNECT_TIMEOUT", "-7");
     expect_success(net->init(&log_capture::record), "init with bad values of our own");
     for (const char* name : {"DUOFI_STALL_SECONDS", "DUOFI_CONNECT_TIMEOUT"}) {
-        require(log_capture::count(NCCL_LOG_WARN, std::string(name) + " set to invalid value") >= 1, "no line about {}", name);
+        require(log_capture::count(NCCL_LOG_WARN, std::string(name) + " set to invalid value") >= 1,
+                "no line about {}", name);
     }
     transfer_self(connect_self(net), 9000, 1);
 }
@@ -97,8 +105,10 @@ DUOFI_RANK_BODY(unknown_names_are_reported) {
     const ScopedEnv slip("NCCL_OFI_EAGER_MAX_SIZE", "1");
     const ScopedEnv typo("DUOFI_STALL_SECOND", "5");
     Net& net = Net::process();
-    require(log_capture::count(NCCL_LOG_INFO, "did you mean OFI_NCCL_EAGER_MAX_SIZE") == 1, "{}", log_capture::dump());
-    require(log_capture::count(NCCL_LOG_INFO, "did you mean DUOFI_STALL_SECONDS") == 1, "{}", log_capture::dump());
+    require(log_capture::count(NCCL_LOG_INFO, "did you mean OFI_NCCL_EAGER_MAX_SIZE") == 1, "{}",
+            log_capture::dump());
+    require(log_capture::count(NCCL_LOG_INFO, "did you mean DUOFI_STALL_SECONDS") == 1, "{}",
+            log_capture::dump());
     transfer_self(connect_self(net), 9000, 1);
 }
 
@@ -127,7 +137,8 @@ DUOFI_RANK_BODY(other_eager_limits) {
     Net& net = Net::process();
     Link link = connect_pair(rank, net);
     Plan plan = mixed_plan(36, 5);
-    for (const int bytes : {1, 99, 100, 101, 65535, 65536, 65537}) plan.add(bytes, bytes / 2 + 1, 9);
+    for (const int bytes : {1, 99, 100, 101, 65535, 65536, 65537})
+        plan.add(bytes, bytes / 2 + 1, 9);
     // Small ones in a row share packets; those must fit what the other side posted.
     for (int i = 0; i < 200; ++i) plan.add(90 + i % 700, 2000, 9);
     plan.send_window = 64;
@@ -155,12 +166,19 @@ GroupOptions with(const char* name, const char* value, int ranks = 1) {
     return options;
 }
 
-TEST(Settings, bad_values_fail_init_by_name) { run_group("bad_values_fail_init", with("NCCL_PROTO", kUnset)); }
-TEST(Settings, bad_own_values_warn) { run_group("bad_own_values_warn", on_provider("native", 1)); }
-TEST(Settings, unknown_names_are_reported) { run_group("unknown_names_are_reported", on_provider("native", 1)); }
+TEST(Settings, bad_values_fail_init_by_name) {
+    run_group("bad_values_fail_init", with("NCCL_PROTO", kUnset));
+}
+TEST(Settings, bad_own_values_warn) {
+    run_group("bad_own_values_warn", on_provider("native", 1));
+}
+TEST(Settings, unknown_names_are_reported) {
+    run_group("unknown_names_are_reported", on_provider("native", 1));
+}
 
 TEST(Settings, the_callers_protocol_is_set_once_and_never_overridden) {
-    for (const char* value : {kUnset, "LL", "Simple", ""}) run_group("protocol_of_the_caller", with("NCCL_PROTO", value));
+    for (const char* value : {kUnset, "LL", "Simple", ""})
+        run_group("protocol_of_the_caller", with("NCCL_PROTO", value));
 }
 
 TEST(Settings, every_eager_limit_works) {

@@ -29,7 +29,8 @@ void stop_process(pid_t pid) {
 class Mapping {
   public:
     explicit Mapping(std::size_t bytes)
-        : bytes_(bytes), at_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        : bytes_(bytes),
+          at_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
         require(at_ != MAP_FAILED, "no mapping");
     }
     ~Mapping() { ::munmap(at_, bytes_); }
@@ -50,14 +51,17 @@ Plan plan_beside_the_stopped(const Rank& rank) {
     return plan;
 }
 
-// A18: 8 receives that never match and 8 sends to a stopped peer; close, release, unmap, continue it.
+// A18: 8 receives that never match and 8 sends to a stopped peer; close, release, unmap, continue
+// it.
 DUOFI_RANK_BODY(close_towards_a_stopped_peer) {
     log_capture::expect_warn("");
     Net& net = Net::process();
     const auto pids = rank.all_gather(::getpid());
     const bool victim = rank.index == 1;
-    Link doomed = connect_link(rank, net, std::array<int, 3>{1, 0, 2}[static_cast<std::size_t>(rank.index)]);
-    Link beside = connect_link(rank, net, std::array<int, 3>{2, 1, 0}[static_cast<std::size_t>(rank.index)]);
+    Link doomed =
+        connect_link(rank, net, std::array<int, 3>{1, 0, 2}[static_cast<std::size_t>(rank.index)]);
+    Link beside =
+        connect_link(rank, net, std::array<int, 3>{2, 1, 0}[static_cast<std::size_t>(rank.index)]);
     if (victim) {
         rank.barrier();  // stopped and continued while it waits for the others at the next one
         rank.barrier();
@@ -75,11 +79,13 @@ DUOFI_RANK_BODY(close_towards_a_stopped_peer) {
             std::vector<Registration> registrations;
             for (std::size_t i = 0; i < 8; ++i) {
                 registrations.emplace_back(doomed.recv, memory.data() + i * bytes, bytes);
-                const Part part{memory.data() + i * bytes, static_cast<int>(bytes), 9, registrations.back().handle()};
+                const Part part{memory.data() + i * bytes, static_cast<int>(bytes), 9,
+                                registrations.back().handle()};
                 (void)try_recv(doomed.recv, {&part, 1});
                 registrations.emplace_back(doomed.send, memory.data() + (8 + i) * bytes, bytes);
-                (void)try_send(doomed.send, {memory.data() + (8 + i) * bytes, static_cast<int>(bytes), 8,
-                                             registrations.back().handle()});
+                (void)try_send(doomed.send,
+                               {memory.data() + (8 + i) * bytes, static_cast<int>(bytes), 8,
+                                registrations.back().handle()});
             }
             registrations.clear();
             if (bytes == 4000) continue;
@@ -137,7 +143,8 @@ DUOFI_RANK_BODY(a_long_stop_is_no_death) {
         require(!deadline.passed(), "no resumption: receive {} send {}", recv_done, send_done);
         relax();
     }
-    require(!first_mismatch(in.data(), kBytes, static_cast<std::uint64_t>(1 - rank.index)), "wrong data");
+    require(!first_mismatch(in.data(), kBytes, static_cast<std::uint64_t>(1 - rank.index)),
+            "wrong data");
     run_plan(rank, link, mixed_plan(24, 2));
     rank.barrier();
 }
@@ -176,11 +183,16 @@ class StoppedPeer : public OnProvider {
     }
 };
 
-TEST_P(StoppedPeer, closes_do_not_wait_for_it) { run("close_towards_a_stopped_peer", 3, 0); }
-TEST_P(StoppedPeer, resumes_after_a_short_stop) { run("a_long_stop_is_no_death", 2, 3); }
+TEST_P(StoppedPeer, closes_do_not_wait_for_it) {
+    run("close_towards_a_stopped_peer", 3, 0);
+}
+TEST_P(StoppedPeer, resumes_after_a_short_stop) {
+    run("a_long_stop_is_no_death", 2, 3);
+}
 
 TEST_P(StoppedPeer, resumes_after_forty_seconds) {
-    if (!full_tier() && std::string(GetParam()) != "native") GTEST_SKIP() << "other providers: full tier";
+    if (!full_tier() && std::string(GetParam()) != "native")
+        GTEST_SKIP() << "other providers: full tier";
     run("a_long_stop_is_no_death", 2, 40);
 }
 
@@ -189,7 +201,8 @@ TEST_P(StoppedPeer, ten_silent_minutes_are_fine) {
     run("silence_of_a_healthy_peer_is_no_death", 2, 600);
 }
 
-INSTANTIATE_TEST_SUITE_P(providers, StoppedPeer, testing::Values("native", "rxm", "shm", "sockets"), provider_test_name);
+INSTANTIATE_TEST_SUITE_P(providers, StoppedPeer, testing::Values("native", "rxm", "shm", "sockets"),
+                         provider_test_name);
 
 }  // namespace
 }  // namespace duofi::test

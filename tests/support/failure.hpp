@@ -30,6 +30,8 @@ inline constexpr bool kSanitized = false;
 #endif
 
 /// A deadline of tests; sanitizer builds get four times as long.
-constexpr Nanoseconds patience(Nanoseconds plain) { return kSanitized ? plain * 4 : plain; }
+constexpr Nanoseconds patience(Nanoseconds plain) {
+    return kSanitized ? plain * 4 : plain;
+}
 
 }  // namespace duofi::test

@@ -33,8 +33,7 @@ void fill_pattern(void* data, std::size_t bytes, std::uint64_t seed) {
     }
 }
 
-std::optional<std::size_t> first_mismatch(const void* data, std::size_t bytes,
-                                          std::uint64_t seed) {
+std::optional<std::size_t> first_mismatch(const void* data, std::size_t bytes, std::uint64_t seed) {
     const auto* in = static_cast<const std::uint8_t*>(data);
     for (std::size_t at = 0; at < bytes; at += 8) {
         const std::size_t part = std::min<std::size_t>(8, bytes - at);
@@ -50,7 +49,9 @@ std::optional<std::size_t> first_mismatch(const void* data, std::size_t bytes,
 MemoryBuffer::MemoryBuffer(std::size_t bytes, std::size_t offset)
     : size_(bytes), start_(kGuard + offset), bytes_(bytes + offset + 2 * kGuard, kPoison) {}
 
-void MemoryBuffer::poison() { std::fill(bytes_.begin(), bytes_.end(), kPoison); }
+void MemoryBuffer::poison() {
+    std::fill(bytes_.begin(), bytes_.end(), kPoison);
+}
 
 void MemoryBuffer::poison(std::size_t posted) {
     std::fill_n(data(), std::min(posted + kGuard, size_ + kGuard), kPoison);
@@ -61,6 +62,8 @@ bool MemoryBuffer::guards_intact(std::size_t used) const {
            all_poison(data() + size_, kGuard);
 }
 
-bool MemoryBuffer::poisoned() const { return all_poison(bytes_.data(), bytes_.size()); }
+bool MemoryBuffer::poisoned() const {
+    return all_poison(bytes_.data(), bytes_.size());
+}
 
 }  // namespace duofi::test

@@ -25,7 +25,8 @@ using SlotPtr = std::unique_ptr<Slot>;
 // Buffers of one direction, made when first needed, used again.
 class SlotPool {
   public:
-    SlotPool(const Comm& comm, std::size_t bytes) : comm_(comm), bytes_(std::max<std::size_t>(bytes, 1)) {}
+    SlotPool(const Comm& comm, std::size_t bytes)
+        : comm_(comm), bytes_(std::max<std::size_t>(bytes, 1)) {}
     SlotPtr take() {
         if (free_.empty()) return std::make_unique<Slot>(comm_, bytes_, made_++ % 8);
         SlotPtr slot = std::move(free_.front());
@@ -59,10 +60,18 @@ std::size_t largest(const Plan& plan) {
 class PlanRun {
   public:
     PlanRun(Rank& rank, const Comm& send, const Comm& recv, const Plan& plan, int from)
-        : rank_(rank), send_(send), recv_(recv), plan_(plan), from_(from), match_(match_plan(plan)),
-          send_slots_(send, largest(plan)), recv_slots_(recv, largest(plan)),
-          random_(static_cast<std::uint32_t>(plan.seed * 31 + static_cast<std::uint64_t>(rank.index))) {
-        for (const RecvSpec& spec : plan_.recvs) parts_.insert(parts_.end(), spec.begin(), spec.end());
+        : rank_(rank),
+          send_(send),
+          recv_(recv),
+          plan_(plan),
+          from_(from),
+          match_(match_plan(plan)),
+          send_slots_(send, largest(plan)),
+          recv_slots_(recv, largest(plan)),
+          random_(
+              static_cast<std::uint32_t>(plan.seed * 31 + static_cast<std::uint64_t>(rank.index))) {
+        for (const RecvSpec& spec : plan_.recvs)
+            parts_.insert(parts_.end(), spec.begin(), spec.end());
         part_of_send_.resize(plan_.sends.size());
         for (std::size_t i = 0; i < match_.size(); ++i) part_of_send_[match_[i]] = i;
     }
@@ -79,8 +88,11 @@ class PlanRun {
                 idle = Deadline(kStepPatience);
                 continue;
             }
-            require(!idle.passed(), "no progress: {} of {} sends done, {} posted; {} of {} receives done, {} posted",
-                    sends_done_, plan_.sends.size(), next_send_, recvs_done_, plan_.recvs.size(), next_recv_);
+            require(
+                !idle.passed(),
+                "no progress: {} of {} sends done, {} posted; {} of {} receives done, {} posted",
+                sends_done_, plan_.sends.size(), next_send_, recvs_done_, plan_.recvs.size(),
+                next_recv_);
             relax();
         }
     }
@@ -104,7 +116,8 @@ class PlanRun {
         }
         if (!waiting_send_) {
             waiting_send_ = send_slots_.take();
-            fill_pattern(waiting_send_->buffer.data(), static_cast<std::size_t>(plan_.sends[next_send_].bytes),
+            fill_pattern(waiting_send_->buffer.data(),
+                         static_cast<std::size_t>(plan_.sends[next_send_].bytes),
                          seed(rank_.index, next_send_));
         }
         const SendSpec& spec = plan_.sends[next_send_];
@@ -152,7 +165,8 @@ class PlanRun {
 
     void fill_receives() {
         const Deadline deadline(kStepPatience);
-        while (next_recv_ < plan_.recvs.size() && static_cast<int>(recvs_.size()) < plan_.recv_window) {
+        while (next_recv_ < plan_.recvs.size() &&
+               static_cast<int>(recvs_.size()) < plan_.recv_window) {
             offer_recv();
             require(!deadline.passed(), "a window of receives could not be posted");
         }
@@ -185,7 +199,8 @@ class PlanRun {
     template <typename Sizes>
     void check_untouched(const Sizes& sizes, std::size_t from) {
         for (std::size_t i = from; i < sizes.size(); ++i) {
-            require(sizes[i] == kUntouched, "test wrote size {} of a request with {} parts", i, from);
+            require(sizes[i] == kUntouched, "test wrote size {} of a request with {} parts", i,
+                    from);
         }
     }
 
@@ -194,8 +209,8 @@ class PlanRun {
         const int bytes = plan_.sends[pending.first].bytes;
         const int fitting = std::min(bytes, parts_[part_of_send_[pending.first]].bytes);
         if (asked) {
-            require(sizes[0] == bytes || sizes[0] == fitting, "send {} of {} bytes reported {}", pending.first,
-                    bytes, sizes[0]);
+            require(sizes[0] == bytes || sizes[0] == fitting, "send {} of {} bytes reported {}",
+                    pending.first, bytes, sizes[0]);
             check_untouched(sizes, 1);
         }
         send_slots_.give(std::move(pending.slots[0]));
@@ -210,14 +225,16 @@ class PlanRun {
             const std::size_t send = match_[part];
             const int posted = parts_[part].bytes;
             const int size = std::min(plan_.sends[send].bytes, posted);
-            require(!asked || sizes[i] == size, "part {} (send {} of {} bytes into {}) reported {}, not {}", part,
-                    send, plan_.sends[send].bytes, posted, sizes[i], size);
+            require(!asked || sizes[i] == size,
+                    "part {} (send {} of {} bytes into {}) reported {}, not {}", part, send,
+                    plan_.sends[send].bytes, posted, sizes[i], size);
             const MemoryBuffer& buffer = pending.slots[i]->buffer;
-            const auto bad = first_mismatch(buffer.data(), static_cast<std::size_t>(size), seed(from_, send));
-            require(!bad, "part {} (send {}, {} bytes, tag {}) differs at byte {}", part, send, size,
-                    parts_[part].tag, bad.value_or(0));
-            require(buffer.guards_intact(static_cast<std::size_t>(posted)), "part {} wrote outside {} bytes", part,
-                    posted);
+            const auto bad =
+                first_mismatch(buffer.data(), static_cast<std::size_t>(size), seed(from_, send));
+            require(!bad, "part {} (send {}, {} bytes, tag {}) differs at byte {}", part, send,
+                    size, parts_[part].tag, bad.value_or(0));
+            require(buffer.guards_intact(static_cast<std::size_t>(posted)),
+                    "part {} wrote outside {} bytes", part, posted);
             recv_slots_.give(std::move(pending.slots[i]));
         }
         ++recvs_done_;
@@ -254,7 +271,8 @@ std::vector<std::size_t> match_plan(const Plan& plan) {
             queue.pop_front();
         }
     }
-    require(match.size() == plan.sends.size(), "plan: {} sends, {} parts", plan.sends.size(), match.size());
+    require(match.size() == plan.sends.size(), "plan: {} sends, {} parts", plan.sends.size(),
+            match.size());
     return match;
 }
 

@@ -1,6 +1,6 @@
-// A list of sends and of (grouped) receives that both ends of a link carry out at once, with windows,
-// a chosen order of the two sides, and every byte, size and guard zone checked. The core of the
-// conformance tests. Collective over the group; each rank from one thread.
+// A list of sends and of (grouped) receives that both ends of a link carry out at once, with
+// windows, a chosen order of the two sides, and every byte, size and guard zone checked. The core
+// of the conformance tests. Collective over the group; each rank from one thread.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ struct Plan {
     int send_window = 32;
     int recv_window = 32;
     Lead lead = Lead::free;
-    std::uint64_t seed = 1;         ///< of data and of random choices
-    bool null_when_empty = false;   ///< 0-byte parts carry NULL data and NULL mhandle
-    bool sometimes_no_sizes = false;///< some tests pass NULL sizes
+    std::uint64_t seed = 1;           ///< of data and of random choices
+    bool null_when_empty = false;     ///< 0-byte parts carry NULL data and NULL mhandle
+    bool sometimes_no_sizes = false;  ///< some tests pass NULL sizes
 
     void add(int send_bytes, int recv_bytes, int tag = 7) {
         sends.push_back({send_bytes, tag});

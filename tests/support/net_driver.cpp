@@ -19,8 +19,10 @@ constexpr int kUntouched = 0x5A5A5A5A;
 // What a caller may leave in a request word: NULL, the optional-completion mark, an old pointer.
 void* garbage_request() {
     static std::atomic<unsigned> turn{0};
-    constexpr std::array<std::uintptr_t, 3> kWords = {0, NCCL_NET_OPTIONAL_RECV_COMPLETION, 0xDEADBEE8};
-    return reinterpret_cast<void*>(kWords[turn.fetch_add(1, std::memory_order_relaxed) % kWords.size()]);
+    constexpr std::array<std::uintptr_t, 3> kWords = {0, NCCL_NET_OPTIONAL_RECV_COMPLETION,
+                                                      0xDEADBEE8};
+    return reinterpret_cast<void*>(
+        kWords[turn.fetch_add(1, std::memory_order_relaxed) % kWords.size()]);
 }
 
 template <typename Try>
@@ -37,8 +39,9 @@ void* repeat(Try attempt, const char* what) {
 
 const char* result_name(ncclResult_t result) {
     constexpr std::array<const char*, 9> kNames = {
-        "success",       "unhandled device error", "system error", "internal error", "invalid argument",
-        "invalid usage", "remote error",           "in progress",  "timeout"};
+        "success",          "unhandled device error", "system error", "internal error",
+        "invalid argument", "invalid usage",          "remote error", "in progress",
+        "timeout"};
     const auto index = static_cast<std::size_t>(result);
     return index < kNames.size() ? kNames[index] : "no result code";
 }
@@ -47,13 +50,16 @@ void expect_success(ncclResult_t result, const char* what) {
     require(result == ncclSuccess, "{} gave {}", what, result_name(result));
 }
 
-void relax() { ::sched_yield(); }
+void relax() {
+    ::sched_yield();
+}
 
 Net& Net::process() {
     static std::once_flag once;
     static Net* net = nullptr;
     std::call_once(once, [] {
-        auto* module = new PluginModule;  // stays for the life of the process, as with older callers
+        auto* module =
+            new PluginModule;  // stays for the life of the process, as with older callers
         expect_success(module->net_v6().init(&log_capture::record), "init");
         net = new Net(module->net_v6());
     });
@@ -95,16 +101,24 @@ Nanoseconds Comm::close() {
     void* comm = std::exchange(comm_, nullptr);
     const Nanoseconds start = now_ns();
     switch (kind_) {
-        case CommKind::listen: expect_success((*net_)->closeListen(comm), "closeListen"); break;
-        case CommKind::send: expect_success((*net_)->closeSend(comm), "closeSend"); break;
-        case CommKind::recv: expect_success((*net_)->closeRecv(comm), "closeRecv"); break;
+        case CommKind::listen:
+            expect_success((*net_)->closeListen(comm), "closeListen");
+            break;
+        case CommKind::send:
+            expect_success((*net_)->closeSend(comm), "closeSend");
+            break;
+        case CommKind::recv:
+            expect_success((*net_)->closeRecv(comm), "closeRecv");
+            break;
     }
     const Nanoseconds took = now_ns() - start;
     require(took <= kCloseLimit, "a close took {} ms", took / kMillisecond);
     return took;
 }
 
-void* Comm::abandon() { return std::exchange(comm_, nullptr); }
+void* Comm::abandon() {
+    return std::exchange(comm_, nullptr);
+}
 
 Listener open_listener(const Net& net, int dev) {
     Listener listener;
@@ -138,8 +152,9 @@ std::optional<Comm> poll_accept(const Listener& listener) {
 
 void* try_send(const Comm& comm, const Part& part) {
     void* request = garbage_request();
-    expect_success(comm.net()->isend(comm.get(), part.data, part.bytes, part.tag, part.mhandle, &request),
-                   "isend");
+    expect_success(
+        comm.net()->isend(comm.get(), part.data, part.bytes, part.tag, part.mhandle, &request),
+        "isend");
     return request;
 }
 
@@ -155,8 +170,8 @@ void* try_recv(const Comm& comm, std::span<const Part> parts) {
         tags[i] = parts[i].tag;
     }
     void* request = garbage_request();
-    expect_success(comm.net()->irecv(comm.get(), static_cast<int>(parts.size()), data.data(), sizes.data(),
-                                     tags.data(), mhandles.data(), &request),
+    expect_success(comm.net()->irecv(comm.get(), static_cast<int>(parts.size()), data.data(),
+                                     sizes.data(), tags.data(), mhandles.data(), &request),
                    "irecv");
     return request;
 }
@@ -204,7 +219,8 @@ ncclResult_t wait_error(const Net& net, void* request, Nanoseconds limit) {
 
 Registration::Registration(const Comm& comm, void* data, std::size_t bytes)
     : net_(&comm.net()), comm_(comm.get()) {
-    expect_success((*net_)->regMr(comm_, data, static_cast<int>(bytes), NCCL_PTR_HOST, &handle_), "regMr");
+    expect_success((*net_)->regMr(comm_, data, static_cast<int>(bytes), NCCL_PTR_HOST, &handle_),
+                   "regMr");
     require(handle_ != nullptr, "regMr gave no handle");
 }
 

@@ -78,7 +78,8 @@ struct Listener {
 /// A connect that is under way: the handle copy is the plugin's scratch.
 class Connecting {
   public:
-    Connecting(const Net& net, int dev, const Handle& handle) : net_(&net), dev_(dev), handle_(handle) {}
+    Connecting(const Net& net, int dev, const Handle& handle)
+        : net_(&net), dev_(dev), handle_(handle) {}
     /// One call of connect.
     [[nodiscard]] std::optional<Comm> poll();
     /// The same without judging the result.

@@ -57,7 +57,8 @@ std::vector<Link> connect_mesh(Rank& rank, const Net& net) {
     }
     const std::vector<Handles> all = rank.all_gather(*mine);
     std::vector<Connecting> connects;
-    for (std::size_t p = 0; p < count; ++p) connects.emplace_back(net, device_of(rank, net, 0), all[p][self]);
+    for (std::size_t p = 0; p < count; ++p)
+        connects.emplace_back(net, device_of(rank, net, 0), all[p][self]);
     std::vector<Link> links(count);
     const Deadline deadline(kStepPatience);
     for (std::size_t open = 2 * count; open > 0;) {

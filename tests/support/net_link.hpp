@@ -25,7 +25,9 @@ struct Link {
 /// Links with every rank, own included: entry p is the link with rank p.
 [[nodiscard]] std::vector<Link> connect_mesh(Rank& rank, const Net& net);
 
-[[nodiscard]] inline int partner_of(const Rank& rank) { return rank.index ^ 1; }
+[[nodiscard]] inline int partner_of(const Rank& rank) {
+    return rank.index ^ 1;
+}
 
 /// Device `k` as this rank counts.
 [[nodiscard]] int device_of(const Rank& rank, const Net& net, int k);

@@ -27,7 +27,8 @@ Rank make_rank(int index, const GroupOptions& options, RankChannel& channel) {
 
 std::string steps_of(const RankChannel& channel) {
     std::string text;
-    for (int i = 0; i < channel.ranks(); ++i) text += fmt::format("\n  rank {}: {}", i, channel.step(i));
+    for (int i = 0; i < channel.ranks(); ++i)
+        text += fmt::format("\n  rank {}: {}", i, channel.step(i));
     return text;
 }
 
@@ -53,9 +54,9 @@ void run_processes(const std::string& body, const GroupOptions& options, RankCha
     for (int i = 0; i < options.ranks; ++i) {
         const auto index = static_cast<std::size_t>(i);
         const bool wrapped = index < options.prefixes.size();
-        children.push_back(RankProcess::start(rank_command_line(body, make_rank(i, options, channel)), options.env,
-                                              wrapped ? options.prefixes[index] : std::vector<std::string>{},
-                                              channel.fd()));
+        children.push_back(RankProcess::start(
+            rank_command_line(body, make_rank(i, options, channel)), options.env,
+            wrapped ? options.prefixes[index] : std::vector<std::string>{}, channel.fd()));
     }
     const Deadline deadline(options.timeout);
     bool told = false;
@@ -73,7 +74,8 @@ void run_processes(const std::string& body, const GroupOptions& options, RankCha
         pause_briefly();
     }
     if (told) return;
-    for (int i = 0; i < options.ranks; ++i) judge(i, children[static_cast<std::size_t>(i)], options);
+    for (int i = 0; i < options.ranks; ++i)
+        judge(i, children[static_cast<std::size_t>(i)], options);
 }
 
 void run_threads(const std::string& name, RankBody body, const GroupOptions& options,

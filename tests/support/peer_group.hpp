@@ -47,10 +47,10 @@ using RankBody = void (*)(Rank&);
 bool register_rank_body(const char* name, RankBody body);
 
 /// Defines and registers a body: DUOFI_RANK_BODY(ring) { ... uses `rank` ... }
-#define DUOFI_RANK_BODY(name)                                                            \
-    static void rank_body_##name(::duofi::test::Rank& rank);                             \
-    [[maybe_unused]] static const bool rank_body_known_##name =                          \
-        ::duofi::test::register_rank_body(#name, &rank_body_##name);                     \
+#define DUOFI_RANK_BODY(name)                                        \
+    static void rank_body_##name(::duofi::test::Rank& rank);         \
+    [[maybe_unused]] static const bool rank_body_known_##name =      \
+        ::duofi::test::register_rank_body(#name, &rank_body_##name); \
     static void rank_body_##name([[maybe_unused]] ::duofi::test::Rank& rank)
 
 /// As a value in GroupOptions::env: the variable is removed.
@@ -63,13 +63,15 @@ struct GroupOptions {
     RankMode mode = RankMode::processes;
     Nanoseconds timeout = 60 * kSecond;  ///< of the whole group
     std::map<std::string, std::string> args;
-    std::map<std::string, std::string> env;           ///< added for process ranks
-    std::vector<std::vector<std::string>> prefixes;   ///< per rank: command words put before the program
-    std::map<int, RankEnd> ends;                      ///< ranks that do not end normally
-    std::map<int, int> exit_codes;                    ///< expected exit codes other than 0
+    std::map<std::string, std::string> env;  ///< added for process ranks
+    std::vector<std::vector<std::string>>
+        prefixes;                   ///< per rank: command words put before the program
+    std::map<int, RankEnd> ends;    ///< ranks that do not end normally
+    std::map<int, int> exit_codes;  ///< expected exit codes other than 0
 };
 
-/// Runs the group; every rank that fails, ends otherwise than expected or is late is a test failure.
+/// Runs the group; every rank that fails, ends otherwise than expected or is late is a test
+/// failure.
 void run_group(const std::string& body, const GroupOptions& options);
 
 /// Entry of a process rank: runs the body named on the command line and returns the exit code, or

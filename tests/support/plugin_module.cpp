@@ -9,7 +9,9 @@
 
 namespace duofi::test {
 
-std::string plugin_path() { return env_value("DUOFI_PLUGIN_PATH").value_or(DUOFI_PLUGIN_PATH); }
+std::string plugin_path() {
+    return env_value("DUOFI_PLUGIN_PATH").value_or(DUOFI_PLUGIN_PATH);
+}
 
 PluginModule::PluginModule(const std::string& path)
     : library_(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -22,9 +24,12 @@ PluginModule::PluginModule(const std::string& path)
 }
 
 PluginModule::PluginModule(PluginModule&& other) noexcept
-    : library_(std::exchange(other.library_, nullptr)), table_(std::exchange(other.table_, nullptr)) {}
+    : library_(std::exchange(other.library_, nullptr)),
+      table_(std::exchange(other.table_, nullptr)) {}
 
-PluginModule::~PluginModule() { close(); }
+PluginModule::~PluginModule() {
+    close();
+}
 
 void PluginModule::close() {
     table_ = nullptr;

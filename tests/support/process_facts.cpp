@@ -52,9 +52,10 @@ std::vector<std::string> shm_entries_of(pid_t pid) {
         for (std::size_t at = name.find(number); at != std::string::npos;
              at = name.find(number, at + 1)) {
             const std::size_t end = at + number.size();
-            const bool starts = at == 0 || std::isdigit(static_cast<unsigned char>(name[at - 1])) == 0;
-            const bool ends = end == name.size() ||
-                              std::isdigit(static_cast<unsigned char>(name[end])) == 0;
+            const bool starts =
+                at == 0 || std::isdigit(static_cast<unsigned char>(name[at - 1])) == 0;
+            const bool ends =
+                end == name.size() || std::isdigit(static_cast<unsigned char>(name[end])) == 0;
             if (starts && ends) {
                 found.push_back(name);
                 break;
@@ -94,8 +95,8 @@ bool ProcessFacts::maps_library(const std::string& part) const {
 }
 
 std::string ProcessFacts::to_string() const {
-    return fmt::format("threads {} descriptors {} mappings {} shm {} rss {} KiB\n  {}\n  {}", threads,
-                       descriptors.size(), mappings, shm_entries.size(), rss_kib,
+    return fmt::format("threads {} descriptors {} mappings {} shm {} rss {} KiB\n  {}\n  {}",
+                       threads, descriptors.size(), mappings, shm_entries.size(), rss_kib,
                        fmt::join(descriptors, " "), fmt::join(shm_entries, " "));
 }
 

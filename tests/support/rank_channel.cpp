@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t kStepBytes = 96;
 
-// Round in the low half (the word that waiters sleep on), then arrived and members with 16 bits each:
-// one atomic word, because a rank may be killed anywhere in here.
+// Round in the low half (the word that waiters sleep on), then arrived and members with 16 bits
+// each: one atomic word, because a rank may be killed anywhere in here.
 struct Count {
     std::uint32_t round = 0;
     std::uint32_t arrived = 0;
@@ -33,7 +33,8 @@ struct Count {
                 static_cast<std::uint32_t>(word >> 48U)};
     }
     [[nodiscard]] std::uint64_t word() const {
-        return round | (static_cast<std::uint64_t>(arrived) << 32U) | (static_cast<std::uint64_t>(members) << 48U);
+        return round | (static_cast<std::uint64_t>(arrived) << 32U) |
+               (static_cast<std::uint64_t>(members) << 48U);
     }
     // The last arrival opens the next round.
     void settle() {
@@ -43,7 +44,9 @@ struct Count {
     }
 };
 
-void wake_all(void* word) { ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+void wake_all(void* word) {
+    ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
 
 void wait_change(void* word, std::uint32_t seen, Nanoseconds at_most) {
     timespec t{};
@@ -108,7 +111,9 @@ RankChannel::~RankChannel() {
     if (shared_ != nullptr) ::munmap(static_cast<void*>(shared_), sizeof(Shared));
 }
 
-int RankChannel::ranks() const { return shared_->ranks; }
+int RankChannel::ranks() const {
+    return shared_->ranks;
+}
 
 void RankChannel::barrier(Nanoseconds timeout) {
     const Deadline deadline(timeout);
@@ -117,7 +122,8 @@ void RankChannel::barrier(Nanoseconds timeout) {
     while (shared_->round() == round) {
         require(!broken(), "another rank failed");
         require(!deadline.passed(), "barrier: not all ranks arrived in time");
-        wait_change(&shared_->count, round, std::min<Nanoseconds>(deadline.remaining(), 50 * kMillisecond));
+        wait_change(&shared_->count, round,
+                    std::min<Nanoseconds>(deadline.remaining(), 50 * kMillisecond));
     }
 }
 
@@ -141,7 +147,9 @@ void RankChannel::break_group() noexcept {
     wake_all(&shared_->count);
 }
 
-bool RankChannel::broken() const noexcept { return shared_->failed.load() != 0; }
+bool RankChannel::broken() const noexcept {
+    return shared_->failed.load() != 0;
+}
 
 void RankChannel::post_order(const std::string& text) {
     require(text.size() < kStepBytes, "order of {} bytes", text.size());
@@ -151,7 +159,10 @@ void RankChannel::post_order(const std::string& text) {
 }
 
 std::string RankChannel::wait_order(std::uint32_t& seen) {
-    while (shared_->order.load() == seen) wait_change(&shared_->order, seen, kSecond);
+    while (shared_->order.load() == seen) {
+        if (broken()) return "";
+        wait_change(&shared_->order, seen, 100 * kMillisecond);
+    }
     seen = shared_->order.load();
     return shared_->order_text.data();
 }
@@ -171,7 +182,8 @@ bool RankChannel::all_reported() const noexcept {
 void RankChannel::set_step(int rank, const char* text) noexcept {
     auto& step = shared_->steps[static_cast<std::size_t>(rank)];
     std::size_t i = 0;
-    for (; text[i] != '\0' && i + 1 < kStepBytes; ++i) step[i].store(text[i], std::memory_order_relaxed);
+    for (; text[i] != '\0' && i + 1 < kStepBytes; ++i)
+        step[i].store(text[i], std::memory_order_relaxed);
     step[i].store('\0', std::memory_order_relaxed);
 }
 

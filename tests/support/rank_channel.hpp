@@ -47,7 +47,8 @@ class RankChannel {
 
     /// Gives all ranks of a crew the next text (one caller). An empty text ends the crew.
     void post_order(const std::string& text);
-    /// Waits, without limit, for the order after number `seen`; returns its text and sets `seen`.
+    /// Waits, without limit, for the order after number `seen`; returns its text and sets `seen`. A
+    /// broken group gets the order to end.
     std::string wait_order(std::uint32_t& seen);
     /// A rank carried out order `number`.
     void report(int rank, std::uint32_t number) noexcept;

@@ -19,8 +19,9 @@ constexpr Nanoseconds kFarewell = patience(20 * kSecond);  // ends of processes,
 void RankCrew::start() {
     channel_ = std::make_unique<RankChannel>(RankChannel::create(options_.ranks));
     for (int i = 0; i < options_.ranks; ++i) {
-        processes_.push_back(RankProcess::start(rank_command_line(kCrewBody, make_rank(i, options_, *channel_)),
-                                                options_.env, {}, channel_->fd()));
+        processes_.push_back(
+            RankProcess::start(rank_command_line(kCrewBody, make_rank(i, options_, *channel_)),
+                               options_.env, {}, channel_->fd()));
     }
 }
 
@@ -37,7 +38,8 @@ void RankCrew::run(const std::string& body) {
     channel_->post_order(body);
     const Deadline deadline(patience(options_.timeout));
     while (!channel_->all_reported() && !channel_->broken()) {
-        const bool left = std::any_of(processes_.begin(), processes_.end(), [](RankProcess& p) { return p.ended(); });
+        const bool left = std::any_of(processes_.begin(), processes_.end(),
+                                      [](RankProcess& p) { return p.ended(); });
         if (left) break;
         if (deadline.passed()) {
             ADD_FAILURE() << body << " did not end in time; last steps:" << steps_of(*channel_);
@@ -52,9 +54,12 @@ void RankCrew::run(const std::string& body) {
     while (!all_ended(processes_) && !farewell.passed()) pause_briefly();
     std::string ends;
     for (RankProcess& process : processes_) {
-        if (!process.ended()) ends += " still there,";
-        else if (process.killed_by_signal()) ends += fmt::format(" signal {},", process.signal_number());
-        else ends += fmt::format(" exit {},", process.exit_code());
+        if (!process.ended())
+            ends += " still there,";
+        else if (process.killed_by_signal())
+            ends += fmt::format(" signal {},", process.signal_number());
+        else
+            ends += fmt::format(" exit {},", process.exit_code());
     }
     ADD_FAILURE() << body << " failed; ranks:" << ends;
     discard();
@@ -69,7 +74,8 @@ void RankCrew::dismiss() {
         if (!process.ended()) {
             ADD_FAILURE() << "a rank of " << options_.ranks << " does not end";
         } else if (process.killed_by_signal()) {
-            ADD_FAILURE() << "a rank of " << options_.ranks << " died at its end of signal " << process.signal_number();
+            ADD_FAILURE() << "a rank of " << options_.ranks << " died at its end of signal "
+                          << process.signal_number();
         } else {
             EXPECT_EQ(process.exit_code(), 0) << "a rank of " << options_.ranks << " at its end";
         }
@@ -87,7 +93,8 @@ int serve_in_crew(Rank& rank) {
         fail_on_unexpected_warnings();
         if (testing::UnitTest::GetInstance()->Failed()) {
             rank.channel->break_group();
-            std::fprintf(stderr, "rank %d log of the plugin:\n%s", rank.index, log_capture::dump().c_str());
+            std::fprintf(stderr, "rank %d log of the plugin:\n%s", rank.index,
+                         log_capture::dump().c_str());
             return 1;
         }
         rank.channel->report(rank.index, number);

@@ -1,6 +1,6 @@
-// Process ranks that stay and carry out one body after the other, so that a suite of many bodies starts
-// its processes and opens its providers once. A crew with a failure is replaced by a new one.
-// Main thread.
+// Process ranks that stay and carry out one body after the other, so that a suite of many bodies
+// starts its processes and opens its providers once. A crew with a failure is replaced by a new
+// one. Main thread.
 #pragma once
 
 #include <memory>

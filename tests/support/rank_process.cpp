@@ -46,7 +46,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
-RankProcess RankProcess::start(std::vector<std::string> words, const std::map<std::string, std::string>& env,
+RankProcess RankProcess::start(std::vector<std::string> words,
+                               const std::map<std::string, std::string>& env,
                                const std::vector<std::string>& prefix, int channel_fd) {
     words.insert(words.begin(), own_program());
     words.insert(words.begin(), prefix.begin(), prefix.end());
@@ -55,8 +56,8 @@ RankProcess RankProcess::start(std::vector<std::string> words, const std::map<st
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, channel_fd, kChannelDescriptor);
     RankProcess process;
-    const int rc = ::posix_spawnp(&process.pid_, words[0].c_str(), &actions, nullptr, pointers(words).data(),
-                                  pointers(variables).data());
+    const int rc = ::posix_spawnp(&process.pid_, words[0].c_str(), &actions, nullptr,
+                                  pointers(words).data(), pointers(variables).data());
     ::posix_spawn_file_actions_destroy(&actions);
     require(rc == 0, "cannot start {}: {}", words[0], std::strerror(rc));
     return process;
@@ -71,9 +72,15 @@ void RankProcess::kill() {
     if (!ended_) ::kill(pid_, SIGKILL);
 }
 
-bool RankProcess::killed_by_signal() const { return ended_ && WIFSIGNALED(status_); }
-int RankProcess::signal_number() const { return WTERMSIG(status_); }
-int RankProcess::exit_code() const { return WEXITSTATUS(status_); }
+bool RankProcess::killed_by_signal() const {
+    return ended_ && WIFSIGNALED(status_);
+}
+int RankProcess::signal_number() const {
+    return WTERMSIG(status_);
+}
+int RankProcess::exit_code() const {
+    return WEXITSTATUS(status_);
+}
 
 bool all_ended(std::vector<RankProcess>& processes) {
     bool all = true;

@@ -11,9 +11,11 @@ namespace duofi::test {
 
 class RankProcess {
   public:
-    /// `words`: arguments of the program; `env`: variables added or, with kUnset, removed; `prefix`:
-    /// command put before the program. The channel is descriptor kChannelDescriptor over there.
-    static RankProcess start(std::vector<std::string> words, const std::map<std::string, std::string>& env,
+    /// `words`: arguments of the program; `env`: variables added or, with kUnset, removed;
+    /// `prefix`: command put before the program. The channel is descriptor kChannelDescriptor over
+    /// there.
+    static RankProcess start(std::vector<std::string> words,
+                             const std::map<std::string, std::string>& env,
                              const std::vector<std::string>& prefix, int channel_fd);
 
     /// Collects the end, if there is one; does not wait.

@@ -64,7 +64,8 @@ std::vector<std::string> rank_command_line(const std::string& body, const Rank& 
     std::vector<std::string> words = {kBodyOption + body, fmt::format("--rank={}", rank.index),
                                       fmt::format("--ranks={}", rank.count),
                                       fmt::format("--rank-timeout={}", rank.timeout / kSecond)};
-    for (const auto& [key, value] : rank.args) words.push_back(fmt::format("--arg:{}={}", key, value));
+    for (const auto& [key, value] : rank.args)
+        words.push_back(fmt::format("--arg:{}={}", key, value));
     return words;
 }
 

@@ -28,6 +28,8 @@ ScopedEnv::ScopedEnv(std::string name, std::optional<std::string> value)
     put(name_, value);
 }
 
-ScopedEnv::~ScopedEnv() { put(name_, before_); }
+ScopedEnv::~ScopedEnv() {
+    put(name_, before_);
+}
 
 }  // namespace duofi::test

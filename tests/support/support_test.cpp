@@ -22,12 +22,16 @@ DUOFI_RANK_BODY(gathers_in_rank_order) {
     for (int round = 0; round < 50; ++round) {
         const auto all = rank.all_gather(rank.index * 100 + round);
         for (int i = 0; i < rank.count; ++i) {
-            require(all[static_cast<std::size_t>(i)] == i * 100 + round, "round {} slot {}", round, i);
+            require(all[static_cast<std::size_t>(i)] == i * 100 + round, "round {} slot {}", round,
+                    i);
         }
     }
 }
 
-DUOFI_RANK_BODY(one_fails) { require(rank.index != 1, "planned"); rank.barrier(); }
+DUOFI_RANK_BODY(one_fails) {
+    require(rank.index != 1, "planned");
+    rank.barrier();
+}
 
 DUOFI_RANK_BODY(one_is_killed) {
     const auto pids = rank.all_gather(::getpid());
@@ -44,7 +48,10 @@ DUOFI_RANK_BODY(warns) {
     if (rank.text("expect") == "yes") log_capture::expect_warn("value 5");
 }
 
-DUOFI_RANK_BODY(sleeps_too_long) { rank.barrier(); ::pause(); }
+DUOFI_RANK_BODY(sleeps_too_long) {
+    rank.barrier();
+    ::pause();
+}
 
 GroupOptions options(int ranks, RankMode mode) {
     GroupOptions o;

@@ -83,6 +83,7 @@ class BenchRank {
     std::vector<std::byte> tx_ = std::vector<std::byte>(kBenchMemory);
     std::vector<std::byte> rx_ = std::vector<std::byte>(kBenchMemory);
     std::vector<Cell> cells_ = bench_cells();
+    Deadline repeat_until_{0};  // a machine that is never quiet must not make the run endless
     std::optional<OpenNet> net_;
     std::unique_ptr<RawEndpoint> raw_;
     std::array<std::unique_ptr<Driver>, kViaCount> drivers_;  // last: closed before what they use
@@ -188,6 +189,7 @@ Outcome<Sample> BenchRank::measure(std::uint32_t index, std::uint32_t iterations
 Outcome<Sample> BenchRank::measure_undisturbed(std::uint32_t index) {
     Sample best;
     for (int tries = 0; tries < kTries && best.share < kCleanShare; ++tries) {
+        if (tries > 0 && repeat_until_.passed()) break;
         auto sample = measure(index, cells_[index].work.iterations, false);
         if (!sample) return sample;
         if (tries == 0 || sample->share > best.share) best = *sample;
@@ -218,6 +220,8 @@ Outcome<void> BenchRank::lead() {
     const auto count = static_cast<std::uint32_t>(cells_.size());
     for (std::uint32_t i = 0; i < count; ++i)
         if (auto done = check_and_calibrate(i); !done) return done;
+    const double planned = options_.rounds * options_.measurement_s * count;
+    repeat_until_ = Deadline(static_cast<Nanoseconds>(2 * planned * kSecond));
     for (std::uint32_t round = 0; round < static_cast<std::uint32_t>(options_.rounds); ++round) {
         for (std::uint32_t step = 0; step < count; ++step) {
             const std::uint32_t index = round % 2 == 0 ? step : count - 1 - step;

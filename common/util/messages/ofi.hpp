@@ -20,6 +20,8 @@ inline constexpr char kEndpointClosedDirty[] =
     "NET/OFI endpoint closed without an answer from {} peers: dev={} hint=\"they are stopped or unreachable\"";
 inline constexpr char kRefused[] =
     "NET/OFI connect refused by peer: dev={} reason=\"{}\"";
+inline constexpr char kConnectLost[] =
+    "NET/OFI connect failed: dev={} peer={} hint=\"its endpoint closed or its process ended meanwhile\"";
 inline constexpr char kConnectTimeout[] =
     "NET/OFI connect gave up after {}s: dev={} peer={} hint=\"is the address reachable? DUOFI_CONNECT_TIMEOUT sets the limit\"";
 

@@ -117,6 +117,8 @@ TEST_F(Close, TwoEndpointsPartWithoutWaiting) {
         ofi::Peer* there = endpoint_->acquire_peer((*second)->name());
         back = (*second)->acquire_peer(endpoint_->name());
         ASSERT_TRUE(there != nullptr && back != nullptr);
+        endpoint_->identify(*there, (*second)->identity(), 9000);  // as a handshake does
+        (*second)->identify(*back, endpoint_->identity(), 9000);
         fake_->refuse_sends(5);
         for (std::uint64_t i = 0; i < 100; ++i) {
             ofi::MessageHeader header;

@@ -183,7 +183,7 @@ TEST_F(PeerWatch, APacketForADepartedPeerIsGivenUpAfterASecond) {
     EXPECT_TRUE(endpoint_->owes_progress());
     pass(2 * kSecond);
     EXPECT_TRUE(peer_->idle());
-    EXPECT_EQ(user_.lost, 0);
+    EXPECT_EQ(user_.lost, 1) << "told once, when it departed";
     EXPECT_TRUE(log_.all().empty()) << log_.dump();
     user_.waits = false;
     EXPECT_FALSE(endpoint_->owes_progress());

@@ -153,7 +153,7 @@ TEST_F(Peers, ADepartedPeerIsNeitherLoggedNorSentTo) {
     endpoint_->lose_peer(to, "its process is gone");
     poll(3);
     EXPECT_EQ(fake_->sent_count(), 0U);
-    EXPECT_EQ(user.lost, 0);
+    EXPECT_EQ(user.lost, 1) << "its comms are told, once";
     EXPECT_TRUE(log_.all().empty()) << log_.dump();
     endpoint_->remove_user(to, user);
 }

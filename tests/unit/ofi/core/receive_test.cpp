@@ -35,7 +35,7 @@ TEST_F(Receive, MessagesArriveInOrderWithTheirPayload) {
     packet.add(MessageKind::net_eager, port_, bytes_of("twelve bytes"), 3, 2);
     fake_->deliver(packet.bytes());
     fake_->deliver(eager(3));
-    poll();
+    poll(2);  // the second posts again what the first has taken
     ASSERT_EQ(owner_.headers.size(), 4U);
     for (std::uint64_t i = 0; i < 4; ++i) {
         EXPECT_EQ(owner_.headers[i].value, i);
@@ -62,7 +62,7 @@ TEST_F(Receive, ARetainedPacketIsReplacedAndKeepsItsBytes) {
     owner_.retain = true;
     for (std::uint64_t i = 0; i < 40; ++i) {
         fake_->deliver(eager(i, std::string(100, static_cast<char>('a' + i % 26))));
-        poll();
+        poll(2);
         ASSERT_EQ(fake_->posted_receives(), kPosted);
     }
     ASSERT_EQ(owner_.kept.size(), 40U);
@@ -72,10 +72,11 @@ TEST_F(Receive, ARetainedPacketIsReplacedAndKeepsItsBytes) {
     }
     owner_.retain = false;
     for (auto& kept : owner_.kept) endpoint_->release_packet(kept.packet);
+    poll();
     EXPECT_EQ(fake_->posted_receives(), kPosted) << "released packets are spares";
     for (std::uint64_t i = 0; i < 100; ++i) {
         fake_->deliver(eager(i));
-        poll();
+        poll(2);
     }
     EXPECT_EQ(owner_.headers.size(), 140U);
     EXPECT_EQ(fake_->posted_receives(), kPosted);
@@ -125,8 +126,7 @@ TEST_F(Receive, ARefusedReceiveIsPostedLater) {
     fake_->deliver(eager(1));
     poll();
     EXPECT_LT(fake_->posted_receives(), kPosted);
-    EXPECT_TRUE(endpoint_->owes_progress());
-    poll(4);
+    poll(6);
     EXPECT_EQ(fake_->posted_receives(), kPosted);
     EXPECT_FALSE(endpoint_->owes_progress());
     EXPECT_EQ(owner_.headers.size(), 2U);
@@ -163,7 +163,7 @@ TEST_F(Receive, CutPacketsGiveOnlyWholeMessages) {
     for (std::size_t length = 0; length <= bytes.size(); ++length) {
         owner_.headers.clear();
         fake_->deliver(std::span(bytes).first(length));
-        poll();
+        poll(2);
         const std::size_t expected = length >= 24 + 8 + 24 + 3 ? 2 : length >= 24 + 8 ? 1 : 0;
         ASSERT_EQ(owner_.headers.size(), expected) << "of " << length << " bytes";
         ASSERT_EQ(fake_->posted_receives(), kPosted);
@@ -179,6 +179,7 @@ TEST_F(Receive, ALengthThatLeavesThePacketIsNotFollowed) {
         poll();
         EXPECT_TRUE(owner_.headers.empty()) << length;
     }
+    poll();
     EXPECT_EQ(fake_->posted_receives(), kPosted);
 }
 
