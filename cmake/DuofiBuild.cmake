@@ -18,6 +18,10 @@ target_include_directories(duofi_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT
 target_compile_options(duofi_flags INTERFACE
   -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffunction-sections -fdata-sections
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms of this compiler inside std::string.
+  target_compile_options(duofi_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
+endif()
 if(DUOFI_WERROR)
   target_compile_options(duofi_flags INTERFACE -Werror)
 endif()

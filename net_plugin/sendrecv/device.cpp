@@ -21,7 +21,11 @@ Result<std::shared_ptr<ofi::Domain>> SendrecvDevice::get_domain(std::uint64_t ke
 }
 
 Result<Endpoint*> SendrecvDevice::get_endpoint() {
-    const bool shared = info_.endpoint_cost == ofi::EndpointCost::expensive && !domain_per_thread_;
+    // A provider that works in the peer's memory must not see two endpoints of one process: each could be in the
+    // other's memory while that one closes.
+    const bool shared = !domain_per_thread_ &&
+                        (info_.endpoint_cost == ofi::EndpointCost::expensive ||
+                         ofi::quirk_for(info_.provider, fi_version()).same_node_only);
     const std::uint64_t key = shared ? 0 : thread_key();
     const std::scoped_lock lock(mutex_);
     auto it = endpoints_.find(key);

@@ -53,6 +53,7 @@ Result<bool> SendrecvSendComm::continue_connect() {
         case Stage::connected:
         case Stage::closed_by_peer: return true;
         case Stage::lost:
+            if (remote_port_ != 0) return true;  // it had answered; the first operation tells the rest
             log::warn(log::net, messages::kConnectLost, ofi_.domain().device().name, ofi_.peer_text(*peer_));
             return fail(Errc::remote, "connect");
         case Stage::refused:
