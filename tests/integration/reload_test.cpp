@@ -1,3 +1,4 @@
+// Units: net_plugin/plugin.
 // Load, use and unload many times without finalize: user report A5, net contract 1.7, T3.
 #include <dlfcn.h>
 #include <rdma/fabric.h>
@@ -87,7 +88,7 @@ DUOFI_RANK_BODY(reload_many_times) {
     if (kSanitized) return;  // the sanitizers' own tables grow
     require(plugin.mappings <= std::max(control.mappings, 0) + 2, "mappings grow by {}, control {}",
             plugin.mappings, control.mappings);
-    require(plugin.rss_kib <= std::max(control.rss_kib, 0L) + 4096,
+    require(plugin.rss_kib <= std::max(control.rss_kib, 0L) + rank.number("memory_kib", 4096),
             "memory grows by {} KiB, control {} KiB", plugin.rss_kib, control.rss_kib);
 }
 
@@ -128,6 +129,8 @@ class Reload : public OnProvider {};
 
 TEST_P(Reload, nothing_grows_and_the_library_leaves) {
     GroupOptions options = on_provider(GetParam(), 2);
+    // An endpoint of rxm takes 68-131 MiB; the memory of one may stay with the allocator.
+    if (std::string(GetParam()) == "rxm") options.args["memory_kib"] = std::to_string(160 * 1024);
     const bool brief = kSanitized || (std::string(GetParam()) != "native" && !full_tier());
     options.args["rounds"] = brief ? "20" : "100";
     options.timeout = 180 * kSecond;

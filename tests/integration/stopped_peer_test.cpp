@@ -134,7 +134,8 @@ DUOFI_RANK_BODY(a_long_stop_is_no_death) {
         ::nanosleep(&pause, nullptr);
     }
     if (stopped) ::kill(pids[1], SIGCONT);
-    const Deadline deadline(patience(30 * kSecond));
+    // The stopped rank may have come as far as this before it was stopped.
+    const Deadline deadline(seconds * kSecond + patience(30 * kSecond));
     while (!recv_done || !send_done) {
         if (recv == nullptr) recv = try_recv(link.recv, {&part, 1});
         if (send == nullptr) send = try_send(link.send, {out.data(), kBytes, 1, send_mr.handle()});

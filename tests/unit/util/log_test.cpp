@@ -1,3 +1,4 @@
+// Units: common/util/log, common/util/fmt_code.
 #include "common/util/log.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Units: common/util/error.
 #include "common/util/parse.hpp"
 
 #include <gtest/gtest.h>

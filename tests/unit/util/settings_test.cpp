@@ -1,3 +1,4 @@
+// Units: common/util/settings_document, common/util/settings_value.
 #include "common/util/settings.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Units: net_plugin/platform_table.
 // The instance table of net contract 4.10 and the decisions of I5.
 #include "net_plugin/platform.hpp"
 

@@ -1,3 +1,4 @@
+// Units: net_plugin/abi/nccl_v6.
 // The walk of the seed, section 2: plugin > device > endpoint > comms, and back on errors.
 #include "tests/unit/net_plugin/entry/fake_protocol.hpp"
 

@@ -1,3 +1,5 @@
+// Units: net_plugin/sendrecv/recv_comm, net_plugin/sendrecv/recv_large,
+// net_plugin/sendrecv/send_comm, net_plugin/sendrecv/endpoint.
 // Which send fills which receive (net contract 3.4), and what is left of a send that is too long
 // (P5).
 #include <algorithm>

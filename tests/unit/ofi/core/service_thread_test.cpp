@@ -101,6 +101,8 @@ TEST_P(Service, MovesWhatNobodyPolls) {
 
 /// Whoever closes last must not send into what the other has given up (on shm its memory is unmapped, P15).
 TEST_P(Service, TwoEndpointsOfOneProcessCloseAtTheSameTime) {
+    if (ofi::quirk_for(device_.device().provider, fi_version()).same_node_only)
+        GTEST_SKIP() << "its progress reaches into the memory of a closed endpoint; the plugin opens one per process";
     const int rounds = device_.device().endpoint_cost == ofi::EndpointCost::expensive ? 20 : 100;
     for (int round = 0; round < rounds; ++round) {
         auto first = open(), second = open();

@@ -1,5 +1,7 @@
 #include "tests/unit/ofi/discovery/network_namespace.hpp"
 
+#include <fmt/format.h>
+
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -45,7 +47,7 @@ void run_ip(const std::string& arguments) {
 std::string run_inside(const std::vector<std::string>& setup,
                        const std::function<std::string()>& body, int processes) {
     if (std::system("ip -V >/dev/null 2>&1") != 0)
-        return std::string(kNotPermitted) + "iproute2 is not installed";
+        return fmt::format("{}iproute2 is not installed", kNotPermitted);
     if (const std::string reason = enter_namespace(); !reason.empty())
         return kNotPermitted + reason;
     for (const std::string& line : setup) run_ip(line);
