@@ -57,9 +57,9 @@ void relax() {
 Net& Net::process() {
     static std::once_flag once;
     static Net* net = nullptr;
+    static PluginModule* module = nullptr;  // stays for the life of the process, as with older callers
     std::call_once(once, [] {
-        auto* module =
-            new PluginModule;  // stays for the life of the process, as with older callers
+        module = new PluginModule;
         expect_success(module->net_v6().init(&log_capture::record), "init");
         net = new Net(module->net_v6());
     });
