@@ -35,7 +35,7 @@ ClosesInDestructor at_static_end;
 DUOFI_RANK_BODY(return_with_open_comms) {
     transfer_self(keep_link(), 3000, 1);
     static MemoryBuffer buffer(5000);
-    auto* mr = new Registration(open_link->recv, buffer.data(), buffer.size());
+    static auto* mr = new Registration(open_link->recv, buffer.data(), buffer.size());
     const Part part{buffer.data(), 5000, 9, mr->handle()};
     (void)post_recv(open_link->recv, {&part, 1});
 }
@@ -59,7 +59,7 @@ DUOFI_RANK_BODY(exit_beside_a_testing_thread) {
     Link& link = keep_link();
     transfer_self(link, 3000, 1);
     static MemoryBuffer buffer(5000);
-    auto* mr = new Registration(link.recv, buffer.data(), buffer.size());
+    static auto* mr = new Registration(link.recv, buffer.data(), buffer.size());  // left open
     const Part part{buffer.data(), 5000, 9, mr->handle()};
     void* request = post_recv(link.recv, {&part, 1});
     static std::atomic<bool> testing_now{false};
