@@ -2,6 +2,7 @@
 // after close is told instead of a crash. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "common/util/clock.hpp"
@@ -24,7 +25,7 @@ struct CommHandle {
     CommKind kind = CommKind::none;
     Comm* comm = nullptr;            ///< null once closed
     std::uint64_t generation = 0;    ///< of a connection attempt
-    Nanoseconds last_call = 0;       ///< of a connection attempt
+    std::atomic<Nanoseconds> last_call{0};  ///< of a connection attempt; other threads look for abandoned ones
 };
 
 struct CallerMemory {

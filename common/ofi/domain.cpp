@@ -19,15 +19,17 @@ tl::unexpected<Error> open_failed(const DeviceInfo& device, const char* call, in
 
 }  // namespace
 
-Domain::Domain(const DeviceInfo& device, const Settings& settings)
+Domain::Domain(const DeviceInfo& device, const Settings& settings, std::uint64_t access)
     : device_(device),
       settings_(settings),
-      mr_mode_(memory::expanded_mr_mode(static_cast<std::uint64_t>(device.info->domain_attr->mr_mode))) {}
+      mr_mode_(memory::expanded_mr_mode(static_cast<std::uint64_t>(device.info->domain_attr->mr_mode))),
+      access_(access) {}
 
 Domain::~Domain() = default;
 
-Result<std::shared_ptr<Domain>> Domain::open(const DeviceInfo& device, const Settings& settings) {
-    std::shared_ptr<Domain> self(new Domain(device, settings));
+Result<std::shared_ptr<Domain>> Domain::open(const DeviceInfo& device, const Settings& settings,
+                                             std::uint64_t access) {
+    std::shared_ptr<Domain> self(new Domain(device, settings, access));
     const SignalGuard signals;
     fi_info* info = device.info.get();
     int code = open_into(self->fabric_, [&](fid_fabric** fabric) {
@@ -47,7 +49,7 @@ Result<std::shared_ptr<Domain>> Domain::open(const DeviceInfo& device, const Set
 }
 
 Result<Registration> Domain::register_memory(void* data, std::size_t size, fid_ep* endpoint) {
-    DUOFI_ASSIGN(MemoryRegion * region, cache_->acquire(data, size, FI_SEND | FI_RECV, endpoint));
+    DUOFI_ASSIGN(MemoryRegion * region, cache_->acquire(data, size, access_, endpoint));
     Registration registration;
     registration.address = reinterpret_cast<std::uintptr_t>(data);
     registration.length = size;

@@ -18,10 +18,10 @@ namespace duofi::ofi {
 
 class Domain : public std::enable_shared_from_this<Domain> {
   public:
-    /// Opens fabric and domain of `device`. Both arguments must outlive the domain.
-    /// Errors: the provider's, logged with device and provider.
-    [[nodiscard]] static Result<std::shared_ptr<Domain>> open(const DeviceInfo& device,
-                                                              const Settings& settings);
+    /// Opens fabric and domain of `device`. Both arguments must outlive the domain. `access`: FI_* bits that
+    /// every registration grants. Errors: the provider's, logged with device and provider.
+    [[nodiscard]] static Result<std::shared_ptr<Domain>> open(const DeviceInfo& device, const Settings& settings,
+                                                              std::uint64_t access = FI_SEND | FI_RECV);
     ~Domain();
 
     [[nodiscard]] const DeviceInfo& device() const noexcept { return device_; }
@@ -37,6 +37,9 @@ class Domain : public std::enable_shared_from_this<Domain> {
         return (mr_mode_ & FI_MR_ENDPOINT) != 0;
     }
 
+    /// Remote access names bytes by the target's addresses (FI_MR_VIRT_ADDR), otherwise by offset in the region.
+    [[nodiscard]] bool addresses_are_virtual() const noexcept { return (mr_mode_ & FI_MR_VIRT_ADDR) != 0; }
+
     /// Registers caller memory for local sends and receives; `size` > 0 bytes, cpu memory.
     /// Errors: the provider's or no_memory, logged; no trace is left.
     [[nodiscard]] Result<Registration> register_memory(void* data, std::size_t size, fid_ep* endpoint);
@@ -46,11 +49,12 @@ class Domain : public std::enable_shared_from_this<Domain> {
     [[nodiscard]] std::size_t registrations() const { return cache_->regions(); }
 
   private:
-    Domain(const DeviceInfo& device, const Settings& settings);
+    Domain(const DeviceInfo& device, const Settings& settings, std::uint64_t access);
 
     const DeviceInfo& device_;
     const Settings& settings_;
     std::uint64_t mr_mode_ = 0;
+    std::uint64_t access_;
     FabricPtr fabric_;
     DomainPtr domain_;
     std::optional<RegistrationCache> cache_;

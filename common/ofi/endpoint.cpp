@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "common/ofi/errors.hpp"
+#include "common/ofi/quirks.hpp"
 #include "common/ofi/service_thread.hpp"
 #include "common/ofi/signal_guard.hpp"
 #include "common/util/log.hpp"
@@ -20,6 +21,25 @@ std::size_t wanted_packet_bytes(const Settings& settings) {
     return std::max(message_bytes(eager), kSmallestPacket);  // room for handshakes also without eager sends
 }
 
+// `call` becomes the one that was made last.
+int bind_and_enable(fid_ep* endpoint, fid_av* av, fid_cq* cq, const char*& call) {
+    call = "fi_ep_bind";
+    int code = fi_ep_bind(endpoint, &av->fid, 0);
+    if (code == 0) code = fi_ep_bind(endpoint, &cq->fid, FI_TRANSMIT | FI_RECV);
+    if (code != 0) return code;
+    call = "fi_enable";
+    return fi_enable(endpoint);
+}
+
+// A name may be taken by the leftover of a killed process that had our number; the next one is free.
+template <typename Open>
+int open_with_free_name(Open&& open) {
+    int code = open();
+    for (int tries = 1; (code == -FI_EADDRINUSE || code == -FI_EBUSY) && tries < kNameTries; ++tries)
+        code = open();
+    return code;
+}
+
 }  // namespace
 
 Endpoint::Endpoint(std::shared_ptr<Domain> domain)
@@ -31,17 +51,19 @@ Endpoint::Endpoint(std::shared_ptr<Domain> domain)
       tick_time_(now_ns()) {}
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Domain> domain,
-                                                 const EndpointHook& hook) {
+                                                 const EndpointHook& hook, bool can_sleep) {
     std::shared_ptr<Endpoint> self(new Endpoint(std::move(domain)));
     const SignalGuard signals;
-    DUOFI_TRY(self->open_objects(hook));
+    DUOFI_TRY(self->open_objects(hook, can_sleep));
     DUOFI_TRY(self->fill_receive_queue());
+    const DeviceInfo& device = self->domain_->device();
+    if (can_sleep && quirk_for(device.provider, fi_version()).same_node_only) self->open_bell();
     service_add(*self);
     self->served_ = true;
     return self;
 }
 
-Status Endpoint::open_objects(const EndpointHook& hook) {
+Status Endpoint::open_objects(const EndpointHook& hook, bool can_sleep) {
     fi_info* info = domain_->info();
     const char* call = "fi_av_open";
     fi_av_attr av_attributes{};
@@ -51,27 +73,19 @@ Status Endpoint::open_objects(const EndpointHook& hook) {
     });
     if (code == 0) {
         call = "fi_cq_open";
-        fi_cq_attr cq_attributes{};
-        cq_attributes.format = FI_CQ_FORMAT_TAGGED;
-        cq_attributes.size = domain_->settings().cq_size;
-        code = open_into(cq_, [&](fid_cq** cq) {
-            return fi_cq_open(domain_->fid(), &cq_attributes, cq, nullptr);
-        });
+        code = open_queue(can_sleep);
     }
-    // A name may be taken by the leftover of a killed process that had our number; the next one is free.
-    int tries = code == 0 ? kNameTries : 0;
-    do {
-        if (tries == 0) break;
+    Status hooked;
+    const auto open_endpoint = [&] {
         call = "fi_endpoint";
-        code = open_into(ep_, [&](fid_ep** ep) { return fi_endpoint(domain_->fid(), info, ep, nullptr); });
-        if (code == 0 && hook) DUOFI_TRY(hook(ep_.get()));
-        if (code == 0) code = fi_ep_bind(ep_.get(), &av_->fid, 0);
-        if (code == 0) code = fi_ep_bind(ep_.get(), &cq_->fid, FI_TRANSMIT | FI_RECV);
-        if (code == 0) {
-            call = "fi_enable";
-            code = fi_enable(ep_.get());
-        }
-    } while ((code == -FI_EADDRINUSE || code == -FI_EBUSY) && --tries > 0);
+        const int opened =
+            open_into(ep_, [&](fid_ep** ep) { return fi_endpoint(domain_->fid(), info, ep, nullptr); });
+        if (opened != 0) return opened;
+        if (hook) hooked = hook(ep_.get());
+        return hooked ? bind_and_enable(ep_.get(), av_.get(), cq_.get(), call) : 0;
+    };
+    if (code == 0) code = open_with_free_name(open_endpoint);
+    if (!hooked) return hooked;
     std::size_t length = EndpointName::kMaxBytes;
     if (code == 0) {
         call = "fi_getname";
@@ -166,11 +180,7 @@ std::size_t Endpoint::drain_completions(std::size_t batch) noexcept {
     fi_cq_tagged_entry entries[kMaxBatch];
     const ssize_t got = fi_cq_read(cq_.get(), entries, batch);
     if (got > 0) {
-        for (ssize_t i = 0; i < got; ++i) {
-            auto* op = static_cast<Operation*>(entries[i].op_context);
-            if (op == nullptr) continue;
-            op->complete(*op, Completion{entries[i].flags, entries[i].len, entries[i].tag, entries[i].data});
-        }
+        dispatch({entries, static_cast<std::size_t>(got)});
         return static_cast<std::size_t>(got);
     }
     if (got == -FI_EAVAIL) {
@@ -180,9 +190,19 @@ std::size_t Endpoint::drain_completions(std::size_t batch) noexcept {
     return 0;
 }
 
+void Endpoint::dispatch(std::span<const fi_cq_tagged_entry> entries) noexcept {
+    completions_ += entries.size();
+    for (const fi_cq_tagged_entry& entry : entries) {
+        auto* op = static_cast<Operation*>(entry.op_context);
+        if (op == nullptr) continue;
+        op->complete(*op, Completion{entry.flags, entry.len, entry.tag, entry.data});
+    }
+}
+
 void Endpoint::drain_error() noexcept {
     fi_cq_err_entry entry{};
     if (fi_cq_readerr(cq_.get(), &entry, 0) < 1) return;
+    ++completions_;
     auto* op = static_cast<Operation*>(entry.op_context);
     if (op == nullptr) return;
     const int error = entry.err < 0 ? -entry.err : entry.err;  // P5: shm reports the wrong sign
@@ -195,36 +215,6 @@ void Endpoint::disown(PortOwner& orphan) noexcept {
     if (it == orphans_.end()) return;
     finished_orphans_.push_back(std::move(*it));
     orphans_.erase(it);
-}
-
-Posted Endpoint::post_tagged_send(Peer& peer, const void* data, std::size_t size, void* descriptor,
-                                  std::uint64_t tag, Operation& operation) noexcept {
-    if (peer.gone()) return Posted::lost;
-    if (peer.data_in_flight >= kMaxInFlight) return Posted::again;
-    const ssize_t code =
-        fi_tsend(ep_.get(), data, size, descriptor, peer.address, tag, &operation.context);
-    if (code == 0) {
-        peer.blocked_since = 0;
-        ++peer.data_in_flight;
-        return Posted::yes;
-    }
-    if (code == -FI_EAGAIN || code == -FI_ENOMEM) {
-        if (peer.blocked_since == 0) peer.blocked_since = now_ns();
-        return Posted::again;
-    }
-    lose_peer(peer, error_text(code));
-    return Posted::lost;
-}
-
-Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
-                                     std::uint64_t tag, Operation& operation) noexcept {
-    if (peer.gone()) return Posted::lost;
-    const ssize_t code =
-        fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation.context);
-    if (code == 0) return Posted::yes;
-    if (code == -FI_EAGAIN || code == -FI_ENOMEM) return Posted::again;  // shm: its receives are used up
-    lose_peer(peer, error_text(code));
-    return Posted::lost;
 }
 
 }  // namespace duofi::ofi

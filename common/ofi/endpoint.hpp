@@ -21,6 +21,7 @@
 #include "common/ofi/port_table.hpp"
 #include "common/util/error.hpp"
 #include "common/util/mutex.hpp"
+#include "common/util/unique_fd.hpp"
 
 namespace duofi::ofi {
 
@@ -32,10 +33,12 @@ enum class Posted : std::uint8_t { yes, again, lost };
 
 class Endpoint {
   public:
-    /// Opens, enables and fills the receive queue. `domain` stays open as long as the endpoint.
+    /// Opens, enables and fills the receive queue. `domain` stays open as long as the endpoint. `can_sleep`: the
+    /// service thread shall be able to sleep until something arrives (arm), if the provider lets it.
     /// Errors: the provider's, logged. Any thread.
     [[nodiscard]] static Result<std::shared_ptr<Endpoint>> open(std::shared_ptr<Domain> domain,
-                                                                const EndpointHook& hook = {});
+                                                                const EndpointHook& hook = {},
+                                                                bool can_sleep = false);
     /// Sends what is still queued (at most kDrainLimit), then closes. Never waits for a lost peer.
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
@@ -97,6 +100,12 @@ class Endpoint {
                                           std::uint64_t tag, Operation& operation) noexcept;
     [[nodiscard]] Posted post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
                                              std::uint64_t tag, Operation& operation) noexcept;
+    /// One-sided transfers between `data` and the peer's registered memory at `address` under `key`, `size` <= the
+    /// provider's largest message. As above; the caller takes one off peer.data_in_flight when told of the end.
+    [[nodiscard]] Posted post_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
+                                    std::uint64_t address, std::uint64_t key, Operation& operation) noexcept;
+    [[nodiscard]] Posted post_read(Peer& peer, void* data, std::size_t size, void* descriptor,
+                                   std::uint64_t address, std::uint64_t key, Operation& operation) noexcept;
     void cancel(Operation& operation) noexcept { fi_cancel(&ep_->fid, &operation.context); }
 
     /// Gives back a packet that on_message retained.
@@ -107,6 +116,15 @@ class Endpoint {
     void adopt(std::unique_ptr<PortOwner> orphan) { orphans_.push_back(std::move(orphan)); }
     /// Destroys it at the next poll.
     void disown(PortOwner& orphan) noexcept;
+
+    /// Others reach into memory of this process through the endpoint while its owner calls nothing: the service
+    /// thread looks after it, however quiet it is (rma contract 3.8, T-6).
+    void add_passive_target() noexcept { ++passive_targets_; }
+    void remove_passive_target() noexcept { --passive_targets_; }
+    [[nodiscard]] bool has_passive_target() const noexcept { return passive_targets_ != 0; }
+    /// Something is about to be sent to the peer, whose service thread may be asleep: rings its bell, where there are
+    /// bells, if the two have not spoken for a while.
+    void rouse(Peer& peer) noexcept;
 
     /// Declares the peer dead: logs once, drops what is queued for it, tells its users.
     void lose_peer(Peer& peer, const char* evidence) noexcept;
@@ -120,6 +138,13 @@ class Endpoint {
     [[nodiscard]] bool owes_progress() const noexcept;
     /// Life of peers, stalls, probes. Lock held.
     void tick(Nanoseconds now) noexcept;
+    /// Completions seen so far. Lock held.
+    [[nodiscard]] std::uint64_t completion_count() const noexcept { return completions_; }
+    /// true: nothing is left to poll, and wait_descriptor() becomes readable when something arrives. Lock held.
+    [[nodiscard]] bool arm() noexcept;
+    /// -1: there is none.
+    [[nodiscard]] int wait_descriptor() const noexcept { return wait_fd_.load(std::memory_order_relaxed); }
+    void forget_wait_descriptor() noexcept { wait_fd_.store(-1, std::memory_order_relaxed); }
 
     static constexpr Nanoseconds kDrainLimit = 250 * kMillisecond;
     static constexpr std::uint32_t kMaxQueuedPackets = 32;
@@ -129,7 +154,10 @@ class Endpoint {
     static constexpr std::size_t kMaxBatch = 64;  ///< completions per fi_cq_read
     static constexpr int kMaxRounds = 16;         ///< reads per poll: bounds the time under the lock
     explicit Endpoint(std::shared_ptr<Domain> domain);
-    [[nodiscard]] Status open_objects(const EndpointHook& hook);
+    [[nodiscard]] Status open_objects(const EndpointHook& hook, bool can_sleep);
+    [[nodiscard]] int open_queue(bool can_sleep) noexcept;
+    void open_bell() noexcept;
+    void dispatch(std::span<const fi_cq_tagged_entry> entries) noexcept;
     [[nodiscard]] Status fill_receive_queue();
     [[nodiscard]] std::size_t drain_completions(std::size_t batch) noexcept;
     void drain_error() noexcept;
@@ -147,6 +175,7 @@ class Endpoint {
     [[nodiscard]] std::size_t packet_limit(const Peer& peer) const noexcept {
         return peer.packet_limit < packet_bytes_ ? peer.packet_limit : packet_bytes_;
     }
+    [[nodiscard]] Posted data_posted(Peer& peer, ssize_t code) noexcept;
     void drain_for_close() noexcept;
     [[nodiscard]] bool has_local_peer() noexcept;
     static void tell_users(Peer& peer) noexcept;
@@ -178,6 +207,11 @@ class Endpoint {
     std::uint32_t waiting_to_post_ = 0;
     std::uint32_t posted_ = 0;          ///< receive packets in the provider's hands
     std::uint32_t receive_target_ = 0;
+    std::uint64_t completions_ = 0;
+    std::atomic<int> wait_fd_{-1};
+    bool queue_wakes_ = false;   ///< wait_fd_ is the queue's, not the bell's
+    UniqueFd bell_;              ///< others ring it before they send, if it has been quiet
+    std::uint32_t passive_targets_ = 0;
     bool said_goodbye_ = false;
     bool closing_ = false;
     bool served_ = false;  ///< known to the service thread

@@ -24,6 +24,13 @@ enum class MessageKind : std::uint16_t {
     net_want = 18,    ///< sender asks for an announcement; word = tag, value = index
     net_credit = 19,  ///< value = eager messages consumed so far
     net_close = 20,   ///< the other end of the connection is closed; value = eager messages it sent
+    rma_window = 32,  ///< a rank's part of a registration; word = window id, payload WindowPart
+    rma_signal = 33,  ///< add to a word; word = window id, value = offset, payload SignalBody
+    rma_mark = 34,    ///< everything before it has arrived when it does; value = operations so far
+    rma_applied = 35, ///< answer to marks and signals; value = operations applied so far
+    rma_close = 36,   ///< the rank has left the group
+    rma_window_close = 37,   ///< the rank is about to deregister its part; word = window id
+    rma_window_closed = 38,  ///< answer: nothing more comes for it from here; word = window id
 };
 
 struct MessageHeader {

@@ -50,6 +50,12 @@ constexpr Bit kModes[] = {
     {FI_ASYNC_IOV, "FI_ASYNC_IOV"},   {FI_LOCAL_MR, "FI_LOCAL_MR"},
 };
 
+constexpr Bit kOrders[] = {
+    {FI_ORDER_RAR, "FI_ORDER_RAR"}, {FI_ORDER_RAW, "FI_ORDER_RAW"}, {FI_ORDER_RAS, "FI_ORDER_RAS"},
+    {FI_ORDER_WAR, "FI_ORDER_WAR"}, {FI_ORDER_WAW, "FI_ORDER_WAW"}, {FI_ORDER_WAS, "FI_ORDER_WAS"},
+    {FI_ORDER_SAR, "FI_ORDER_SAR"}, {FI_ORDER_SAW, "FI_ORDER_SAW"}, {FI_ORDER_SAS, "FI_ORDER_SAS"},
+};
+
 /// FI_MR_BASIC; the name is deprecated in later headers, the value keeps working (P6).
 constexpr std::uint64_t kBasicRegistration = 1;
 
@@ -112,6 +118,16 @@ Requirements tagged_requirements(const Settings& settings) {
     return needs;
 }
 
+Requirements one_sided_requirements(const Settings& settings) {
+    Requirements needs = tagged_requirements(settings);
+    needs.purpose = "one-sided";
+    needs.required_caps = FI_MSG | FI_RMA;
+    needs.wanted_caps = 0;
+    needs.msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
+    needs.order_required = true;
+    return needs;
+}
+
 std::uint32_t effective_api_version(const Requirements& needs) noexcept {
     const std::uint32_t running = fi_version();
     return needs.api_version == 0 ? running : std::min(needs.api_version, running);
@@ -158,6 +174,12 @@ std::string why_refused(const fi_info& info, const Requirements& needs) {
         if (info.domain_attr->cq_data_size < needs.cq_data_size)
             add(fmt::format("carries {} bytes of CQ data, {} needed",
                             info.domain_attr->cq_data_size, needs.cq_data_size));
+    }
+    if (needs.order_required) {
+        const std::uint64_t granted = (info.tx_attr != nullptr ? info.tx_attr->msg_order : 0) &
+                                      (info.rx_attr != nullptr ? info.rx_attr->msg_order : 0);
+        const std::uint64_t unordered = needs.msg_order & ~granted;
+        if (unordered != 0) add("does not grant order " + names_of(unordered, kOrders));
     }
     if (info.ep_attr != nullptr && info.ep_attr->max_msg_size < needs.msg_size_min)
         add(fmt::format("largest message is {} bytes, {} needed", info.ep_attr->max_msg_size,

@@ -22,6 +22,7 @@ struct Requirements {
     std::uint64_t mode = 0;           ///< what we are ready to do for the provider
     std::uint64_t mr_mode = 0;        ///< registration modes we can follow
     std::uint64_t msg_order = 0;      ///< order asked of both directions
+    bool order_required = false;      ///< an entry that does not grant all of msg_order is refused
     std::uint64_t msg_size_min = 0;   ///< smallest acceptable ep_attr->max_msg_size, bytes
     std::size_t mr_key_size = 0;      ///< bytes of own keys, 0 = no wish
     std::size_t cq_data_size = 0;     ///< bytes of remote CQ data, 0 = no wish
@@ -32,6 +33,10 @@ struct Requirements {
 
 /// Needs of the tagged protocol: FI_MSG|FI_TAGGED on FI_EP_RDM, FI_RMA wanted (net contract 4.3).
 [[nodiscard]] Requirements tagged_requirements(const Settings& settings);
+
+/// Needs of one-sided operations whose signals are messages behind the data (rma contract 5.7 b1): FI_MSG|FI_RMA
+/// with a send that does not overtake earlier writes or sends.
+[[nodiscard]] Requirements one_sided_requirements(const Settings& settings);
 
 /// min(wanted, version of the running library): a higher one is refused by libfabric (net
 /// contract 4.3).

@@ -1,17 +1,19 @@
 #include "common/ofi/service_thread.hpp"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "common/ofi/endpoint.hpp"
+#include "common/util/unique_fd.hpp"
 
 namespace duofi::ofi {
 
@@ -20,18 +22,31 @@ namespace {
 constexpr Nanoseconds kTick = 50 * kMillisecond;
 constexpr Nanoseconds kFirstPause = 50 * kMicrosecond;
 constexpr Nanoseconds kLongestPause = kMillisecond;
+// A target that was busy a moment ago is looked at this often; after kLinger without traffic the thread sleeps until
+// something arrives, where the provider can tell (Endpoint::arm).
+constexpr Nanoseconds kPassivePause = 300 * kMicrosecond;
+constexpr Nanoseconds kLinger = 200 * kMillisecond;
+constexpr int kMostFalseAlarms = 32;
 
 struct Served {
     Endpoint* endpoint;
     std::uint64_t polls_seen;
+    std::uint64_t completions_seen = 0;
+    Nanoseconds busy_at = 0;
+    bool passive = false;   ///< as of the last look
+    bool asleep = false;    ///< armed: its descriptor tells when something arrives
+    int false_alarms = 0;   ///< in a row
 };
 
 class Service {
   public:
+    Service() : alarm_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
     void add(Endpoint& endpoint) {
         const std::scoped_lock lock(mutex_);
         served_.push_back({&endpoint, endpoint.poll_count()});
         if (!thread_.joinable()) start();
+        ring();
     }
 
     void remove(Endpoint& endpoint) noexcept {
@@ -65,9 +80,7 @@ class Service {
     }
 
     void wake() noexcept {
-        if (awake_.exchange(true, std::memory_order_relaxed)) return;
-        const std::scoped_lock lock(mutex_);  // or the thread could be between its look and its sleep
-        wake_up_.notify_one();
+        if (!awake_.exchange(true, std::memory_order_relaxed)) ring();
     }
 
   private:
@@ -83,8 +96,13 @@ class Service {
     // Lock held. A later start gets another run number, so an old thread never serves a new life.
     std::thread stop() noexcept {
         ++run_;
-        wake_up_.notify_all();
+        ring();
         return std::move(thread_);
+    }
+
+    void ring() noexcept {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const ssize_t written = ::write(alarm_.get(), &one, sizeof(one));
     }
 
     void loop(std::uint64_t run) {
@@ -97,11 +115,41 @@ class Service {
             if (tick) next_tick = now + kTick;
             bool owed = awake_.exchange(false, std::memory_order_relaxed);
             if (owed) pause = kFirstPause;
-            for (Served& served : served_) owed = serve(served, now, tick) || owed;
-            const Nanoseconds wait = owed ? pause : std::max<Nanoseconds>(next_tick - now_ns(), 0);
+            bool lingering = false;
+            for (Served& served : served_) {
+                owed = serve(served, now, tick) || owed;
+                lingering = lingering || (served.passive && !served.asleep);
+            }
+            Nanoseconds wait = owed ? pause : std::max<Nanoseconds>(next_tick - now_ns(), 0);
             pause = owed ? std::min(pause * 2, kLongestPause) : kFirstPause;
-            if (awake_.load(std::memory_order_relaxed) && !owed) continue;
-            wake_up_.wait_for(lock, std::chrono::nanoseconds(wait));
+            if (lingering) wait = std::min(wait, kPassivePause);
+            sleep(lock, wait);
+        }
+    }
+
+    // Until something arrives, somebody rings, or the time is over. The lock is free meanwhile.
+    void sleep(std::unique_lock<std::mutex>& lock, Nanoseconds wait) {
+        waited_.assign(1, {alarm_.get(), POLLIN, 0});
+        for (const Served& served : served_)
+            if (served.asleep) waited_.push_back({served.endpoint->wait_descriptor(), POLLIN, 0});
+        const timespec limit{static_cast<time_t>(wait / kSecond), static_cast<long>(wait % kSecond)};
+        lock.unlock();
+        const int ready = ::ppoll(waited_.data(), waited_.size(), &limit, nullptr);
+        lock.lock();
+        std::uint64_t rung = 0;
+        if (ready > 0 && waited_[0].revents != 0)
+            [[maybe_unused]] const ssize_t got = ::read(alarm_.get(), &rung, sizeof(rung));
+        const bool arrived = ready > (waited_[0].revents != 0 ? 1 : 0);
+        if (!arrived) return;
+        for (Served& served : served_) {
+            const auto told = std::any_of(waited_.begin() + 1, waited_.end(), [&](const pollfd& entry) {
+                return entry.revents != 0 && entry.fd == served.endpoint->wait_descriptor();
+            });
+            if (!served.asleep || !told) continue;
+            served.asleep = false;
+            served.busy_at = now_ns();  // what rang may come a little behind its ring
+            // A descriptor that keeps calling for nothing is of no use: back to looking by the clock.
+            if (++served.false_alarms > kMostFalseAlarms) served.endpoint->forget_wait_descriptor();
         }
     }
 
@@ -113,17 +161,27 @@ class Service {
             return true;  // somebody is at work there
         const bool untouched = endpoint.poll_count() == served.polls_seen;
         if (tick) endpoint.tick(now);
-        if (tick || (untouched && endpoint.owes_progress())) endpoint.poll();
-        served.polls_seen = endpoint.poll_count();
+        served.passive = endpoint.has_passive_target();
+        if (tick || (untouched && !served.asleep && (served.passive || endpoint.owes_progress()))) endpoint.poll();
+        if (!untouched || endpoint.completion_count() != served.completions_seen) {
+            if (endpoint.completion_count() != served.completions_seen) served.false_alarms = 0;
+            served.completions_seen = endpoint.completion_count();
+            served.busy_at = now;
+            served.asleep = false;
+        }
         const bool owed = endpoint.owes_progress();
+        if (served.passive && !served.asleep && !owed && now - served.busy_at > kLinger)
+            served.asleep = endpoint.arm();
+        served.polls_seen = endpoint.poll_count();
         endpoint.mutex().unlock();
         return owed;
     }
 
     std::mutex mutex_;
-    std::condition_variable wake_up_;
+    UniqueFd alarm_;
     std::atomic<bool> awake_{false};
     std::vector<Served> served_;
+    std::vector<pollfd> waited_;
     std::thread thread_;
     std::uint64_t run_ = 0;
 };

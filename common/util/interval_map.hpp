@@ -61,35 +61,8 @@ class IntervalMap {
         return const_cast<IntervalMap*>(this)->find_covering(address, length);
     }
 
-    /// The value of a range with exactly these bounds (the oldest, if several), or nullptr.
-    [[nodiscard]] V* find_exact(std::uintptr_t start, std::size_t length) noexcept {
-        for (std::size_t i = first_at(start); i < entries_.size() && entries_[i].start == start;
-             ++i)
-            if (entries_[i].end - start == length) return &entries_[i].value;
-        return nullptr;
-    }
-
-    /// Calls `f(start, length, V&)` for every range that shares a byte with [address, address +
-    /// length), by rising start. `f` must not insert or erase.
-    template <typename F>
-    void for_each_overlapping(std::uintptr_t address, std::size_t length, F&& f) {
-        const std::uintptr_t end = address + length;
-        if (end <= address) return;
-        for (Entry& entry : entries_) {
-            if (entry.start >= end) break;
-            if (entry.end > address) f(entry.start, entry.end - entry.start, entry.value);
-        }
-    }
-
-    /// Calls `f(start, length, V&)` for every range, by rising start.
-    template <typename F>
-    void for_each(F&& f) {
-        for (Entry& entry : entries_) f(entry.start, entry.end - entry.start, entry.value);
-    }
-
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
     [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
-    void clear() noexcept { entries_.clear(); }
 
   private:
     struct Entry {

@@ -185,8 +185,8 @@ std::vector<SettingRow> setting_rows(const Settings& settings, const Environment
         if (row.use != SettingUse::read) continue;
         Settings scratch;
         const char* value = reader(std::string(row.name).c_str());
-        const bool applied = value != nullptr && !trimmed(value).empty() &&
-                             assign_setting(scratch, row, value).has_value();
+        const bool given = value != nullptr && (row.form == SettingForm::presence || !trimmed(value).empty());
+        const bool applied = given && assign_setting(scratch, row, value).has_value();
         rows.push_back({std::string(row.name), value_text(settings, row), value_text(defaults, row),
                         accepted_text(row), std::string(row.help), applied});
     }

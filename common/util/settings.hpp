@@ -56,11 +56,16 @@ struct Settings {
     double peer_timeout_s = 0;       ///< DUOFI_PEER_TIMEOUT: silence that counts as death; 0 = never
     double connect_timeout_s = 60;   ///< DUOFI_CONNECT_TIMEOUT
     int tcp_rails = 1;               ///< DUOFI_NET_TCP_RAILS
+    std::optional<bool> rma;         ///< DUOFI_RMA; unset = when NCCL_RMA_PLUGIN names this package
+    std::string rma_engine;          ///< DUOFI_RMA_ENGINE: "" or "ordered"
+    std::string rma_completion = "remote";  ///< DUOFI_RMA_COMPLETION: "remote" or "local"
+    std::size_t rma_segment = 0;     ///< DUOFI_RMA_SEGMENT, bytes; 0 = the provider's largest message
 
     // Owned by others, read by us.
     std::string fi_provider;    ///< FI_PROVIDER
     std::string nccl_net;       ///< NCCL_NET
     std::string nccl_net_plugin;///< NCCL_NET_PLUGIN
+    std::string nccl_rma_plugin;///< NCCL_RMA_PLUGIN
     std::string nccl_debug;     ///< NCCL_DEBUG
     bool nccl_proto_set = false;///< NCCL_PROTO is present
     bool nccl_topo_file_set = false;///< NCCL_TOPO_FILE is present

@@ -21,6 +21,8 @@ constexpr double kMonth = 31.0 * 24 * 3600;
 constexpr std::array<std::string_view, 2> kProtocols{"SENDRECV", "RDMA"};
 constexpr std::array<std::string_view, 3> kProgressModels{"AUTO", "MANUAL", "UNSPEC"};
 constexpr std::array<std::string_view, 2> kPlatforms{"AWS", "Default"};
+constexpr std::array<std::string_view, 1> kRmaEngines{"ordered"};
+constexpr std::array<std::string_view, 2> kRmaCompletions{"remote", "local"};
 
 constexpr Row without_effect(std::string_view name, SettingUse use, std::string_view help,
                              std::string_view replacement = {}) {
@@ -187,6 +189,26 @@ constexpr auto kRows = std::to_array<Row>({
      .low = 1,
      .high = 4},
 
+    {.name = "DUOFI_RMA",
+     .binding = &S::rma,
+     .help = "1: offer the RMA tables to every caller; 0: to none",
+     .unset_text = "to callers whose NCCL_RMA_PLUGIN names this package"},
+    {.name = "DUOFI_RMA_ENGINE",
+     .binding = &S::rma_engine,
+     .help = "how signals follow their data",
+     .form = SettingForm::choice,
+     .choices = kRmaEngines,
+     .unset_text = "the best that the provider can do"},
+    {.name = "DUOFI_RMA_COMPLETION",
+     .binding = &S::rma_completion,
+     .help = "when a put or signal is done: applied at the target, or its source is free again",
+     .form = SettingForm::choice,
+     .choices = kRmaCompletions},
+    {.name = "DUOFI_RMA_SEGMENT",
+     .binding = &S::rma_segment,
+     .help = "largest piece of a put or get, bytes; 0: the provider's largest message",
+     .high = kTiB},
+
     {.name = "FI_PROVIDER", .binding = &S::fi_provider, .help = "libfabric's own provider filter"},
     {.name = "NCCL_NET",
      .binding = &S::nccl_net,
@@ -194,6 +216,9 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "NCCL_NET_PLUGIN",
      .binding = &S::nccl_net_plugin,
      .help = "plugins the caller tries; naming this one makes failures warnings"},
+    {.name = "NCCL_RMA_PLUGIN",
+     .binding = &S::nccl_rma_plugin,
+     .help = "RMA plugins the caller tries; naming this one makes it offer its RMA tables"},
     {.name = "NCCL_DEBUG",
      .binding = &S::nccl_debug,
      .help = "level of the caller's log; more detailed lines are not prepared"},
@@ -228,9 +253,6 @@ constexpr auto kRows = std::to_array<Row>({
     without_effect("OFI_NCCL_TUNER_NUM_CHANNELS", SettingUse::unsupported, "tuner"),
     without_effect("OFI_NCCL_TUNER_NET_LATENCY", SettingUse::unsupported, "tuner"),
     without_effect("OFI_NCCL_TUNER_NET_COMP_OVERHEAD", SettingUse::unsupported, "tuner"),
-    without_effect("DUOFI_RMA", SettingUse::reserved, "RMA plugin"),
-    without_effect("DUOFI_RMA_ENGINE", SettingUse::reserved, "RMA plugin"),
-    without_effect("DUOFI_RMA_COMPLETION", SettingUse::reserved, "RMA plugin"),
     without_effect("DUOFI_LOCAL", SettingUse::reserved, "path between processes of one node"),
     without_effect("DUOFI_P2P_RUNTIME", SettingUse::reserved, "P2P"),
     without_effect("DUOFI_P2P_PODS", SettingUse::reserved, "P2P"),

@@ -105,7 +105,10 @@ struct Assign {
 struct Show {
     const SettingDescriptor& row;
 
-    std::string from(bool value) const { return value ? "1" : "0"; }
+    std::string from(bool value) const {
+        if (row.form == SettingForm::presence) return value ? "set" : std::string(row.unset_text);
+        return value ? "1" : "0";
+    }
     std::string from(int value) const { return std::to_string(value); }
     std::string from(std::size_t value) const { return std::to_string(value); }
     std::string from(double value) const { return number_text(value); }

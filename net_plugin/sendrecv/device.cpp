@@ -10,6 +10,15 @@ namespace {
 
 std::uint64_t thread_key() noexcept { return std::hash<std::thread::id>{}(std::this_thread::get_id()); }
 
+bool works_in_peers_memory(const ofi::DeviceInfo& info) noexcept {
+    return ofi::quirk_for(info.provider, fi_version()).same_node_only;
+}
+
+// Such a provider has one queue for all receives; the endpoint's packets take at most half of it.
+std::size_t most_receives(const ofi::DeviceInfo& info) noexcept {
+    return works_in_peers_memory(info) ? info.info->rx_attr->size / 2 : ReceiveBudget::kNoLimit;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<ofi::Domain>> SendrecvDevice::get_domain(std::uint64_t key) {
@@ -23,16 +32,16 @@ Result<std::shared_ptr<ofi::Domain>> SendrecvDevice::get_domain(std::uint64_t ke
 Result<Endpoint*> SendrecvDevice::get_endpoint() {
     // A provider that works in the peer's memory must not see two endpoints of one process: each could be in the
     // other's memory while that one closes.
-    const bool shared = !domain_per_thread_ &&
-                        (info_.endpoint_cost == ofi::EndpointCost::expensive ||
-                         ofi::quirk_for(info_.provider, fi_version()).same_node_only);
+    const bool shared = !domain_per_thread_ && (info_.endpoint_cost == ofi::EndpointCost::expensive ||
+                                                works_in_peers_memory(info_));
     const std::uint64_t key = shared ? 0 : thread_key();
     const std::scoped_lock lock(mutex_);
     auto it = endpoints_.find(key);
     if (it == endpoints_.end()) {
         DUOFI_ASSIGN(auto domain, get_domain(key));
         DUOFI_ASSIGN(auto opened, ofi::Endpoint::open(std::move(domain), hook_));
-        it = endpoints_.emplace(key, std::make_unique<SendrecvEndpoint>(*this, key, std::move(opened))).first;
+        auto made = std::make_unique<SendrecvEndpoint>(*this, key, std::move(opened), most_receives(info_));
+        it = endpoints_.emplace(key, std::move(made)).first;
     }
     ++it->second->references_;
     return it->second.get();

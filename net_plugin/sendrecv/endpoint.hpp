@@ -6,6 +6,7 @@
 
 #include "common/ofi/endpoint.hpp"
 #include "net_plugin/protocol.hpp"
+#include "net_plugin/sendrecv/receive_budget.hpp"
 
 namespace duofi::net {
 
@@ -13,8 +14,10 @@ class SendrecvDevice;
 
 class SendrecvEndpoint : public Endpoint {
   public:
-    SendrecvEndpoint(SendrecvDevice& device, std::uint64_t key, std::shared_ptr<ofi::Endpoint> ofi)
-        : device_(device), key_(key), ofi_(std::move(ofi)) {}
+    /// `most_receives`: see ReceiveBudget.
+    SendrecvEndpoint(SendrecvDevice& device, std::uint64_t key, std::shared_ptr<ofi::Endpoint> ofi,
+                     std::size_t most_receives)
+        : device_(device), key_(key), receives_(most_receives), ofi_(std::move(ofi)) {}
 
     Result<ListenComm*> listen(Handle& handle) override;
     Result<ConnectProgress> connect(const Handle& handle, SendComm* attempt) override;
@@ -22,13 +25,15 @@ class SendrecvEndpoint : public Endpoint {
     void release() override;
 
     [[nodiscard]] ofi::Endpoint& ofi() noexcept { return *ofi_; }
+    [[nodiscard]] ReceiveBudget& receives() noexcept { return receives_; }
 
   private:
     friend class SendrecvDevice;
     SendrecvDevice& device_;
     std::uint64_t key_;             ///< which of the device's endpoints; see SendrecvDevice
     std::uint32_t references_ = 0;  ///< guarded by the device's mutex
-    std::shared_ptr<ofi::Endpoint> ofi_;
+    ReceiveBudget receives_;
+    std::shared_ptr<ofi::Endpoint> ofi_;  ///< last: what it still holds may use the others
 };
 
 }  // namespace duofi::net

@@ -24,6 +24,8 @@ void LateReceives::start() noexcept {
                                           receive.op) != ofi::Posted::yes)
             continue;
         receive.op.posted = true;
+        receive.op.budget = &budget_;
+        budget_.take_over();
         ++open_;
     }
     if (open_ == 0) finish();
@@ -35,9 +37,10 @@ void LateReceives::on_message(const ofi::Message& message) noexcept {
 }
 
 void LateReceives::complete(ofi::Operation& op, const ofi::Completion&) noexcept {
-    auto& data = static_cast<DataOperation&>(op);
+    auto& data = static_cast<ReceiveOperation&>(op);
     auto& self = *static_cast<LateReceives*>(data.owner);
     data.posted = false;
+    data.budget->give_back();
     if (--self.open_ == 0) self.finish();
 }
 

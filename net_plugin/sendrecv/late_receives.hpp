@@ -8,15 +8,15 @@
 #include <list>
 #include <vector>
 
-#include "common/ofi/endpoint.hpp"
 #include "net_plugin/sendrecv/data_operation.hpp"
+#include "net_plugin/sendrecv/endpoint.hpp"
 
 namespace duofi::net {
 
 class LateReceives : public ofi::PortOwner, private ofi::PeerUser {
   public:
-    LateReceives(ofi::Endpoint& endpoint, ofi::Peer& peer, std::uint32_t port)
-        : endpoint_(endpoint), peer_(peer), port_(port) {}
+    LateReceives(SendrecvEndpoint& endpoint, ofi::Peer& peer, std::uint32_t port)
+        : budget_(endpoint.receives()), endpoint_(endpoint.ofi()), peer_(peer), port_(port) {}
 
     void expect(std::uint64_t tag, std::size_t size);
     [[nodiscard]] bool empty() const noexcept { return receives_.empty(); }
@@ -25,7 +25,7 @@ class LateReceives : public ofi::PortOwner, private ofi::PeerUser {
 
   private:
     struct Receive {
-        DataOperation op;
+        ReceiveOperation op;
         std::uint64_t tag;
         std::size_t size;
     };
@@ -38,6 +38,7 @@ class LateReceives : public ofi::PortOwner, private ofi::PeerUser {
     void finish() noexcept;
     static void complete(ofi::Operation& op, const ofi::Completion& completion) noexcept;
 
+    ReceiveBudget& budget_;
     ofi::Endpoint& endpoint_;
     ofi::Peer& peer_;
     std::uint32_t port_;

@@ -10,6 +10,7 @@
 #include "common/util/messages/net.hpp"
 #include "common/util/messages/ofi.hpp"
 #include "net_plugin/caller_memory.hpp"
+#include "net_plugin/sendrecv/transfer_report.hpp"
 
 namespace duofi::net {
 
@@ -70,8 +71,8 @@ void SendrecvRecvComm::prepare(RecvEntry& entry, RecvRequest& request, const Rec
     tags_.advance(buffer.tag);
     if (take_unexpected(entry)) return;
     link(entry);
-    const bool asked = !wants_.empty() && wanted(entry.tag, entry.index);
-    if (asked || (announce_ && entry.size > eager_limit_)) to_announce(entry);
+    entry.wanted = !wants_.empty() && wanted(entry.tag, entry.index);
+    if (entry.wanted || (announce_ && entry.size > eager_limit_)) to_announce(entry);
 }
 
 bool SendrecvRecvComm::take_unexpected(RecvEntry& entry) noexcept {
@@ -175,15 +176,7 @@ bool SendrecvRecvComm::waiting() const noexcept {
 }
 
 void SendrecvRecvComm::on_tick(Nanoseconds now) noexcept {
-    const auto limit = static_cast<Nanoseconds>(ofi_.domain().settings().stall_seconds * kSecond);
-    if (limit <= 0 || !waiting() || stage_ != Stage::open) return;
-    requests_.for_each_pending([&](RecvRequest& request) {
-        if (request.stall_told || now - request.started < limit) return;
-        request.stall_told = true;
-        const RecvEntry& entry = request.entries[0];
-        log::warn(log::net, messages::kStalled, "irecv", ofi_.domain().device().name,
-                  ofi_.peer_text(*peer_), entry.size, entry.tag, (now - request.started) / kSecond);
-    });
+    if (waiting() && stage_ == Stage::open) report_stalled(ofi_, *peer_, requests_, now);
 }
 
 void SendrecvRecvComm::progress(Request& request) {

@@ -73,7 +73,6 @@ class SendrecvRecvComm : public RecvComm,
     void link(RecvEntry& entry) noexcept;
     void unlink(RecvEntry& entry) noexcept;
     void fail_unmatched() noexcept;
-    void tell_failed_receive(const RecvEntry& entry, const ofi::Completion& completion) noexcept;
     void cancel_posted(Nanoseconds limit) noexcept;
     void tear_down();
     [[nodiscard]] ofi::MessageHeader header_for(ofi::MessageKind kind) const noexcept;

@@ -80,7 +80,7 @@ void SendrecvRecvComm::close() {
 void SendrecvRecvComm::tear_down() {
     const bool sender_may_send = stage_ == Stage::open && !peer_->gone();
     stage_ = Stage::closed_by_peer;  // what completes from now on is nobody's failure
-    auto late = std::make_unique<LateReceives>(ofi_, *peer_, port_);
+    auto late = std::make_unique<LateReceives>(endpoint_, *peer_, port_);
     for (RecvEntry* entry = first_; entry != nullptr; entry = entry->next)
         if (entry->op.posted) late->expect(data_tag(port_, entry->sequence), entry->size);
     for (const Unexpected& u : unexpected_) ofi_.release_packet(u.packet);

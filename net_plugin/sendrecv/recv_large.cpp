@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/ofi/errors.hpp"
-#include "common/util/log.hpp"
-#include "common/util/messages/ofi.hpp"
 #include "net_plugin/sendrecv/recv_comm.hpp"
+#include "net_plugin/sendrecv/transfer_report.hpp"
 
 namespace duofi::net {
 
@@ -20,19 +18,26 @@ void SendrecvRecvComm::unlink(RecvEntry& entry) noexcept {
     (entry.previous != nullptr ? entry.previous->next : first_) = entry.next;
     (entry.next != nullptr ? entry.next->previous : last_) = entry.previous;
     if (entry.state == RecvEntry::State::to_post)
-        announcing_.erase(std::remove(announcing_.begin(), announcing_.end(), &entry), announcing_.end());
+        std::erase(announcing_, &entry);
 }
 
+// Those that the sender has asked for come first.
 void SendrecvRecvComm::to_announce(RecvEntry& entry) noexcept {
     entry.state = RecvEntry::State::to_post;
-    announcing_.push_back(&entry);
+    auto place = announcing_.end();
+    if (entry.wanted)
+        place = std::find_if(announcing_.begin(), announcing_.end(), [](const RecvEntry* e) { return !e->wanted; });
+    announcing_.insert(place, &entry);
     ofi_.mark_dirty(*peer_, *this);
 }
 
 void SendrecvRecvComm::on_want(int tag, std::uint32_t index) noexcept {
     announce_ = true;
     if (RecvEntry* entry = find_waiting(tag, index)) {
-        if (entry->state == RecvEntry::State::waiting) to_announce(*entry);
+        if (entry->wanted || entry->state == RecvEntry::State::announced) return;
+        entry->wanted = true;
+        if (entry->state == RecvEntry::State::to_post) std::erase(announcing_, entry);
+        to_announce(*entry);
         return;
     }
     if (tags_.given(tag, index) || wants_.size() >= kMaxSendRequests) return;  // it asks again
@@ -52,12 +57,17 @@ bool SendrecvRecvComm::wanted(int tag, std::uint32_t index) noexcept {
 }
 
 bool SendrecvRecvComm::post(RecvEntry& entry) noexcept {
+    ReceiveBudget& budget = endpoint_.receives();
+    if (!budget.take(entry.wanted)) return false;
     entry.sequence = next_sequence_;
     entry.op.complete = &SendrecvRecvComm::large_complete;
     entry.op.owner = &entry;
+    entry.op.budget = &budget;
     if (ofi_.post_tagged_receive(*peer_, entry.data, entry.size, entry.descriptor,
-                                 data_tag(port_, entry.sequence), entry.op) != ofi::Posted::yes)
+                                 data_tag(port_, entry.sequence), entry.op) != ofi::Posted::yes) {
+        budget.give_back();
         return false;
+    }
     ++next_sequence_;
     entry.op.posted = true;
     entry.state = RecvEntry::State::announced;
@@ -96,12 +106,13 @@ void SendrecvRecvComm::flush() noexcept {
     if (stage_ != Stage::open) return;
     write_announcements();
     write_credit();
-    if (!announcing_.empty()) ofi_.mark_dirty(*peer_, *this);  // the provider had no room
+    if (!announcing_.empty()) ofi_.mark_dirty(*peer_, *this);  // there was no room
 }
 
 void SendrecvRecvComm::large_complete(ofi::Operation& op, const ofi::Completion& completion) noexcept {
-    auto& data = static_cast<DataOperation&>(op);
+    auto& data = static_cast<ReceiveOperation&>(op);
     data.posted = false;
+    data.budget->give_back();
     if (data.owner == nullptr) return;  // its comm is closed
     RecvEntry& entry = *static_cast<RecvEntry*>(data.owner);
     RecvRequest& request = *entry.request;
@@ -118,30 +129,14 @@ void SendrecvRecvComm::large_complete(ofi::Operation& op, const ofi::Completion&
             --request.missing;
             self.announce_ = true;
         } else if (request.pending()) {
-            self.tell_failed_receive(entry, completion);
+            // With another stage it was taken back because the sender has closed, or the peer is lost.
+            if (self.stage_ == Stage::open) report_failed(self.ofi_, *self.peer_, entry.facts(), completion);
             request.fail_with(ncclRemoteError);
         }
     }
     self.settle(request);
     if (request.state.load(std::memory_order_relaxed) == RequestState::free && request.at_provider == 0)
         self.requests_.release_late(request);  // it was retired before its operations came back
-}
-
-void SendrecvRecvComm::tell_failed_receive(const RecvEntry& entry,
-                                           const ofi::Completion& completion) noexcept {
-    if (stage_ != Stage::open) return;  // taken back because the sender has closed, or the peer is lost
-    const std::string peer = ofi_.peer_text(*peer_);
-    ofi::OperationReport report;
-    report.operation = "irecv";
-    report.device = ofi_.domain().device().name;
-    report.provider = ofi_.domain().device().provider;
-    report.peer = peer;
-    report.size = entry.size;
-    report.tag = static_cast<std::uint64_t>(entry.tag);
-    report.error = completion.error;
-    report.provider_error = completion.provider_error;
-    log::warn(log::net, messages::kOperationFailed, ofi::format_report(report));
-    ofi_.lose_peer(*peer_, ofi::error_text(completion.error));
 }
 
 }  // namespace duofi::net

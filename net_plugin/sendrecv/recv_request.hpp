@@ -31,7 +31,10 @@ struct RecvEntry {
     std::uint32_t index = 0;     ///< in the tag's order
     std::uint32_t sequence = 0;  ///< of the data tag
     State state = State::idle;
-    DataOperation op;
+    bool wanted = false;         ///< the sender is ready and has asked for the announcement
+    ReceiveOperation op;
+
+    [[nodiscard]] TransferFacts facts() const noexcept { return {"irecv", size, tag}; }
 };
 
 struct RecvRequest : Request {
@@ -40,6 +43,8 @@ struct RecvRequest : Request {
     int missing = 0;         ///< entries without their message
     int at_provider = 0;     ///< operations that the provider still holds; the request is done after them
     std::array<RecvEntry, kMaxSizes> entries;
+
+    [[nodiscard]] TransferFacts facts() const noexcept { return entries[0].facts(); }
 };
 
 }  // namespace duofi::net

@@ -5,11 +5,10 @@
 #include <cstring>
 #include <mutex>
 
-#include "common/ofi/errors.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
-#include "common/util/messages/ofi.hpp"
 #include "net_plugin/caller_memory.hpp"
+#include "net_plugin/sendrecv/transfer_report.hpp"
 
 namespace duofi::net {
 
@@ -159,20 +158,7 @@ void SendrecvSendComm::large_complete(ofi::Operation& op, const ofi::Completion&
         request.finish();
         return;
     }
-    if (self.failure() == ncclSuccess) {
-        ofi::OperationReport report;
-        const std::string peer = self.ofi_.peer_text(*self.peer_);
-        report.operation = "isend";
-        report.device = self.ofi_.domain().device().name;
-        report.provider = self.ofi_.domain().device().provider;
-        report.peer = peer;
-        report.size = request.size;
-        report.tag = static_cast<std::uint64_t>(request.tag);
-        report.error = completion.error;
-        report.provider_error = completion.provider_error;
-        log::warn(log::net, messages::kOperationFailed, ofi::format_report(report));
-        self.ofi_.lose_peer(*self.peer_, ofi::error_text(completion.error));
-    }
+    if (self.failure() == ncclSuccess) report_failed(self.ofi_, *self.peer_, request.facts(), completion);
     request.fail_with(ncclRemoteError);
 }
 
@@ -226,14 +212,7 @@ bool SendrecvSendComm::waiting() const noexcept {
 }
 
 void SendrecvSendComm::on_tick(Nanoseconds now) noexcept {
-    const auto limit = static_cast<Nanoseconds>(ofi_.domain().settings().stall_seconds * kSecond);
-    if (limit <= 0 || !waiting() || stage_ != Stage::connected) return;
-    requests_.for_each_pending([&](SendRequest& request) {
-        if (request.stall_told || now - request.started < limit) return;
-        request.stall_told = true;
-        log::warn(log::net, messages::kStalled, "isend", ofi_.domain().device().name,
-                  ofi_.peer_text(*peer_), request.size, request.tag, (now - request.started) / kSecond);
-    });
+    if (waiting() && stage_ == Stage::connected) report_stalled(ofi_, *peer_, requests_, now);
 }
 
 void SendrecvSendComm::progress(Request& request) {

@@ -50,7 +50,6 @@ class SendrecvSendComm : public SendComm,
     void on_credit(std::uint64_t consumed) noexcept;
     void on_remote_close() noexcept;
     [[nodiscard]] bool send_eager(SendRequest& request) noexcept;
-    void start_large(SendRequest& request) noexcept;
     void announced(SendRequest& request, const Announcement& announcement) noexcept;
     void ask_for(SendRequest& request, Nanoseconds now) noexcept;
     [[nodiscard]] bool take_announcement(int tag, std::uint32_t index, Announcement& out) noexcept;

@@ -23,6 +23,8 @@ struct SendRequest : Request {
     std::uint64_t data_tag = 0;   ///< once announced
     Nanoseconds ask_at = 0;       ///< when an announcement is asked for (again)
     DataOperation op;
+
+    [[nodiscard]] TransferFacts facts() const noexcept { return {"isend", size, tag}; }
 };
 
 /// Singly linked FIFO of requests.

@@ -6,51 +6,15 @@
 #include <fstream>
 
 #include "tests/unit/topology/sysfs_tree.hpp"
+#include "tests/unit/topology/two_nodes.hpp"
 
 namespace duofi::topology {
 namespace {
 
-/// Two NUMA nodes, each with one core and one PCI network card behind a host bridge.
-constexpr const char* kTwoNodes = R"(<?xml version="1.0" encoding="UTF-8"?>
-<topology version="2.0">
- <object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3"
-         nodeset="0x3" complete_nodeset="0x3" allowed_nodeset="0x3" gp_index="1">
-  <object type="Package" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1"
-          complete_nodeset="0x1" gp_index="2">
-   <object type="NUMANode" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1"
-           complete_nodeset="0x1" gp_index="3" local_memory="1073741824"/>
-   <object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1"
-           complete_nodeset="0x1" gp_index="4">
-    <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1"
-            complete_nodeset="0x1" gp_index="5"/>
-   </object>
-   <object type="Bridge" gp_index="6" bridge_type="0-1" depth="0" bridge_pci="0000:[00-10]">
-    <object type="PCIDev" gp_index="7" pci_busid="0000:03:00.0" pci_type="0200 [15b3:1019] [15b3:1019] 00"
-            pci_link_speed="15.75"/>
-   </object>
-  </object>
-  <object type="Package" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x2"
-          complete_nodeset="0x2" gp_index="12">
-   <object type="NUMANode" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x2"
-           complete_nodeset="0x2" gp_index="13" local_memory="1073741824"/>
-   <object type="Core" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x2"
-           complete_nodeset="0x2" gp_index="14">
-    <object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x2"
-            complete_nodeset="0x2" gp_index="15"/>
-   </object>
-   <object type="Bridge" gp_index="16" bridge_type="0-1" depth="0" bridge_pci="0000:[80-90]">
-    <object type="PCIDev" gp_index="17" pci_busid="0000:83:00.0" pci_type="0200 [15b3:1019] [15b3:1019] 00"
-            pci_link_speed="15.75"/>
-   </object>
-  </object>
- </object>
-</topology>
-)";
-
 TEST(Machine, FindsTheNumaNodeOfACard) {
     const test::SysfsTree tree;
     const std::string path = (tree.root() / "two-nodes.xml").string();
-    std::ofstream(path) << kTwoNodes;
+    std::ofstream(path) << test::two_node_topology("0000:03:00.0", "0000:83:00.0");
     const auto machine = Machine::from_xml(path);
     ASSERT_TRUE(machine);
     EXPECT_EQ(machine->numa_node_count(), 2);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "common/util/settings_table.hpp"
@@ -161,6 +162,20 @@ TEST(Settings, RowsShowValueDefaultAndSource) {
         EXPECT_EQ(shown.default_text, "12288");
     }
     EXPECT_EQ(seen, 1);
+}
+
+// Of these only the presence counts: 0 or 1 would look like their value.
+TEST(Settings, RowsOfVariablesThatAreLeftAloneSayWhetherTheyAreSet) {
+    const SettingsEnv environment{{"NCCL_PROTO", ""}};
+    const auto settings = environment.load();
+    ASSERT_TRUE(settings);
+    std::map<std::string, SettingRow> rows;
+    for (SettingRow& shown : setting_rows(*settings, environment.reader())) rows[shown.name] = shown;
+    EXPECT_EQ(rows.at("NCCL_PROTO").value, "set");
+    EXPECT_EQ(rows.at("NCCL_PROTO").default_text, "unset");
+    EXPECT_TRUE(rows.at("NCCL_PROTO").from_environment);
+    EXPECT_EQ(rows.at("NCCL_TOPO_FILE").value, "unset");
+    EXPECT_FALSE(rows.at("NCCL_TOPO_FILE").from_environment);
 }
 
 TEST(SettingsTable, NamesAreUniqueAndReadRowsAreBound) {

@@ -24,13 +24,13 @@ const ofi::DeviceInfo* find_device(const std::string& provider) {
     return devices.empty() ? nullptr : &devices[0];
 }
 
-Side::Side(const std::string& provider, const Adjust& adjust)
+Side::Side(const ofi::DeviceInfo& info, const Adjust& adjust)
     : settings_([&] {
           Settings settings;
           if (adjust) adjust(settings);
           return settings;
       }()),
-      device_(*find_device(provider), settings_, DeviceProperties{}, false) {
+      device_(info, settings_, DeviceProperties{}, false) {
     endpoint_ = &take();
 }
 
@@ -38,6 +38,11 @@ SendrecvEndpoint& Side::take() {
     const auto endpoint = device_.get_endpoint();
     require(endpoint.has_value(), "get_endpoint failed");
     return static_cast<SendrecvEndpoint&>(**endpoint);
+}
+
+std::size_t Side::posted_receives() {
+    const std::scoped_lock lock(ofi().mutex());
+    return endpoint_->receives().posted();
 }
 
 void Side::poll() {

@@ -32,7 +32,9 @@ using Adjust = std::function<void(Settings&)>;
 /// A device of its own with one endpoint, as a rank has it.
 class Side {
   public:
-    explicit Side(const std::string& provider, const Adjust& adjust = {});
+    explicit Side(const std::string& provider, const Adjust& adjust = {}) : Side(*find_device(provider), adjust) {}
+    /// `info` outlives the side.
+    explicit Side(const ofi::DeviceInfo& info, const Adjust& adjust = {});
     ~Side() { endpoint_->release(); }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
@@ -41,6 +43,8 @@ class Side {
     [[nodiscard]] SendrecvEndpoint& take();
     [[nodiscard]] ofi::Endpoint& ofi() { return endpoint_->ofi(); }
     [[nodiscard]] const Settings& settings() const { return settings_; }
+    /// Large receives that the provider holds.
+    [[nodiscard]] std::size_t posted_receives();
     void poll();
 
   private:

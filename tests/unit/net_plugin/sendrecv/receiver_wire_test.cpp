@@ -1,24 +1,11 @@
 // What a receive comm says and answers: announcements and demands (docs/net-protocol.md).
-#include "tests/unit/net_plugin/sendrecv/wire_node.hpp"
+#include "tests/unit/net_plugin/sendrecv/wire_fixture.hpp"
 
 namespace duofi::net::comm_test {
 namespace {
 
-constexpr std::size_t kLarge = 20000;
-
-class ReceiverWire : public OverProvider {
+class ReceiverWire : public OverWire<WireSender> {
   protected:
-    void SetUp() override {
-        OverProvider::SetUp();
-        if (IsSkipped()) return;
-        side.emplace(GetParam());
-        node.emplace(GetParam());
-        peer = wire_sender(*node, *side);
-    }
-    void TearDown() override {
-        peer = WireSender{};
-        EXPECT_TRUE(log.all().empty()) << log.dump();
-    }
     Request* post(std::size_t size, int tag) {
         return receive(*peer.recv.get(), in.data(), size, tag);
     }
@@ -30,18 +17,12 @@ class ReceiverWire : public OverProvider {
         return peer.link->announcements();
     }
     std::vector<Announcement> pump(int rounds) {
-        for (int i = 0; i < rounds; ++i) {
-            side->poll();
-            node->poll();
-        }
+        OverWire::pump(rounds);
         return peer.link->announcements();
     }
     void deliver(const Announcement& a, std::span<const unsigned char> data) {
         EXPECT_EQ(peer.link->send_data(data_tag(peer.link->remote_port(), a.sequence), data), 0);
     }
-    std::optional<Side> side;
-    std::optional<WireNode> node;
-    WireSender peer;
     std::vector<unsigned char> in = std::vector<unsigned char>(kLarge);
 };
 

@@ -1,24 +1,11 @@
 // What a send comm says and answers: demands, and large sends cut to what was announced.
-#include "tests/unit/net_plugin/sendrecv/wire_node.hpp"
+#include "tests/unit/net_plugin/sendrecv/wire_fixture.hpp"
 
 namespace duofi::net::comm_test {
 namespace {
 
-constexpr std::size_t kLarge = 20000;
-
-class SenderWire : public OverProvider {
+class SenderWire : public OverWire<WireReceiver> {
   protected:
-    void SetUp() override {
-        OverProvider::SetUp();
-        if (IsSkipped()) return;
-        side.emplace(GetParam());
-        node.emplace(GetParam());
-        peer = wire_receiver(*node, *side, GetParam());
-    }
-    void TearDown() override {
-        peer = WireReceiver{};
-        EXPECT_TRUE(log.all().empty()) << log.dump();
-    }
     Request* post(std::size_t size, int tag) {
         return send(*peer.send.get(), out.data(), size, tag);
     }
@@ -32,12 +19,6 @@ class SenderWire : public OverProvider {
         }
         return peer.link->all(MessageKind::net_want).size();
     }
-    void pump(int rounds) {
-        for (int i = 0; i < rounds; ++i) {
-            side->poll();
-            node->poll();
-        }
-    }
     /// Takes the large send that answers `a`; its length.
     std::size_t take(const Announcement& a, std::vector<unsigned char>& in) {
         peer.link->post_data_receive(data_tag(peer.link->port(), a.sequence), in);
@@ -50,9 +31,6 @@ class SenderWire : public OverProvider {
         });
         return length;
     }
-    std::optional<Side> side;
-    std::optional<WireNode> node;
-    WireReceiver peer;
     std::uint32_t next_sequence = 40;
     std::vector<unsigned char> out = bytes_of(kLarge, 3);
 };

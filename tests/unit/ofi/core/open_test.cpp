@@ -47,6 +47,59 @@ INSTANTIATE_TEST_SUITE_P(
                     FailingCall{"fi_mr_enable", FI_MR_LOCAL | FI_MR_ENDPOINT}),
     [](const auto& tested) { return std::string(tested.param.call); });
 
+// The leftover of a killed process holds the name that this one would take; the next name is free.
+class TakenNames : public testing::TestWithParam<int> {
+  protected:
+    Result<std::shared_ptr<ofi::Endpoint>> open(const ofi::EndpointHook& hook = {}) {
+        auto domain = ofi::Domain::open(device_, settings_);
+        if (!domain) return tl::unexpected(domain.error());
+        return ofi::Endpoint::open(std::move(*domain), hook);
+    }
+    FakeFabric fabric_;
+    LogLines log_;
+    const Settings settings_;
+    const ofi::DeviceInfo device_ = fabric_.device();
+};
+
+TEST_P(TakenNames, ArePassedOver) {
+    for (const char* call : {"fi_endpoint", "fi_enable"}) {
+        fabric_.fail_next(call, GetParam(), 5);
+        int seen = 0;
+        const auto endpoint = open([&](fid_ep*) {
+            ++seen;
+            return Status{};
+        });
+        ASSERT_TRUE(endpoint) << call;
+        EXPECT_EQ(seen, std::string(call) == "fi_enable" ? 6 : 1) << "each new endpoint is looked at";
+        EXPECT_EQ(fabric_.open_objects("ep"), 1);
+    }
+    EXPECT_TRUE(log_.all().empty()) << log_.dump();
+}
+
+TEST_P(TakenNames, WithoutEndAreAnError) {
+    fabric_.fail_next("fi_enable", GetParam(), 1000);
+    const auto endpoint = open();
+    ASSERT_FALSE(endpoint);
+    EXPECT_EQ(endpoint.error().provider_errno, -GetParam());
+    ASSERT_EQ(log_.with("op=fi_enable").size(), 1U) << log_.dump();
+    EXPECT_EQ(fabric_.open_objects(), 0);
+}
+
+TEST_P(TakenNames, TheValidationsOwnErrorIsFinal) {
+    int seen = 0;
+    const auto endpoint = open([&](fid_ep*) -> Status {
+        ++seen;
+        return fail(Errc::unsupported, "hook", -GetParam());
+    });
+    ASSERT_FALSE(endpoint);
+    EXPECT_EQ(endpoint.error().code, Errc::unsupported);
+    EXPECT_EQ(seen, 1);
+    EXPECT_EQ(fabric_.open_objects(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, TakenNames, testing::Values(-FI_EADDRINUSE, -FI_EBUSY),
+                         [](const auto& tested) { return std::string(tested.param == -FI_EBUSY ? "busy" : "in_use"); });
+
 class PacketPools : public EndpointTest {};
 
 TEST_F(PacketPools, RegisterTheirSlabsWhereTheProviderWantsIt) {

@@ -1,0 +1,13 @@
+#include "common/util/library_file.hpp"
+
+#include <dlfcn.h>
+
+namespace duofi {
+
+std::string library_file(const void* address) {
+    Dl_info info{};
+    if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
+    return info.dli_fname;
+}
+
+}  // namespace duofi
