@@ -12,6 +12,7 @@
 #include "common/ofi/quirks.hpp"
 #include "tools/duofi/bench_pair.hpp"
 #include "tools/duofi/bench_table.hpp"
+#include "tools/duofi/gin_cost.hpp"
 #include "tools/duofi/outcome.hpp"
 #include "tools/duofi/report.hpp"
 
@@ -94,9 +95,23 @@ void print_pair(const BenchOptions& options, const BenchResult& result) {
     for (const Record& record : bench_records(result)) print_result(json_line("bench", record));
 }
 
-}  // namespace
+/// Part of the time of one measurement; the rows are many and need no network.
+constexpr double kProxyShare = 0.25;
 
-int run_bench(const BenchOptions& options) {
+int run_proxy_cost(const BenchOptions& options) {
+    const auto rows = measure_proxy_cost(options.rounds, options.measurement_s * kProxyShare);
+    if (!rows) {
+        complain(rows.error());
+        return kFailedCheck;
+    }
+    if (!options.json) print_result(proxy_cost_table(*rows));
+    if (options.json)
+        for (const Record& record : proxy_cost_records(*rows))
+            print_result(json_line("bench_proxy", record));
+    return kOk;
+}
+
+int run_pairs(const BenchOptions& options) {
     std::vector<std::string> providers = options.providers;
     if (providers.empty()) providers = {"default", same_node_provider()};
     int measured = 0, failures = 0;
@@ -125,6 +140,15 @@ int run_bench(const BenchOptions& options) {
     }
     if (failures > 0) return kFailedCheck;
     return measured > 0 ? kOk : kSkipped;
+}
+
+}  // namespace
+
+int run_bench(const BenchOptions& options) {
+    const int pairs = options.proxy_only ? kOk : run_pairs(options);
+    if (pairs == kFailedCheck) return pairs;
+    const int proxy = run_proxy_cost(options);
+    return proxy == kOk ? pairs : proxy;
 }
 
 }  // namespace duofi::tool

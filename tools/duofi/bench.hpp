@@ -13,6 +13,7 @@ struct BenchOptions {
     int rounds = 11;                     ///< of all measurements, in alternating order
     double measurement_s = 0.06;         ///< aim for one measurement
     std::string csv_file;                ///< also write every single measurement here
+    bool proxy_only = false;             ///< only the cost of the GIN proxy, without a network
     bool json = false;
 };
 

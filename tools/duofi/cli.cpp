@@ -47,7 +47,7 @@ void add_info(CLI::App& app, InfoOptions& options) {
 
 void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
     CLI::App* sub =
-        app.add_subcommand("demo", "ranks in a ring over the plugin; every byte is checked");
+        app.add_subcommand("demo", "ranks over the net and the RMA plugin; every byte is checked");
     const auto count = [&](const char* names, auto& value, auto low, auto high, const char* help) {
         label(sub->add_option(names, value, help)->check(CLI::Range(low, high)), "N");
     };
@@ -67,6 +67,7 @@ void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
     label(
         sub->add_option("--provider", options.provider, "libfabric provider (DUOFI_OFI_PROVIDER)"),
         "NAME");
+    sub->add_flag("!--no-one-sided", options.one_sided, "leave out the table of the RMA plugin");
     CLI::Option* csv_flag = sub->add_flag("--csv", csv, "CSV in place of the table");
     sub->add_flag("--json", json, "JSON lines in place of the table")->excludes(csv_flag);
     sub->footer(kExitCodes);
@@ -85,6 +86,7 @@ void add_bench(CLI::App& app, BenchOptions& options) {
               ->check(CLI::Range(0.001, 10.0)),
           "SECONDS");
     label(sub->add_option("--csv", options.csv_file, "also write every measurement there"), "FILE");
+    sub->add_flag("--proxy-only", options.proxy_only, "only the GIN proxy on a table of no-ops");
     sub->add_flag("--json", options.json, "JSON lines in place of the table");
     sub->footer(kExitCodes);
 }

@@ -1,5 +1,5 @@
-// `duofi demo`: ranks in a ring over the plugin, every byte checked, a table as rccl-tests prints
-// it.
+// `duofi demo`: ranks in a ring over the net plugin, then all to all over the RMA plugin; every
+// byte checked, tables as rccl-tests prints them.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@ struct DemoOptions {
     double step_limit_s = 30;               ///< longest wait for one step
     double run_limit_s = 300;               ///< longest run of local ranks
     std::string provider;                   ///< --provider, "" = the plugin's choice
+    bool one_sided = true;                  ///< second table, over the RMA plugin; --no-one-sided
     Form form = Form::table;
 };
 

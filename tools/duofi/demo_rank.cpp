@@ -10,11 +10,11 @@
 
 #include "common/bootstrap/tcp_store.hpp"
 #include "common/util/version.hpp"
+#include "tools/duofi/demo_table.hpp"
+#include "tools/duofi/gin_demo.hpp"
 #include "tools/duofi/net_opening.hpp"
 #include "tools/duofi/pattern.hpp"
-#include "tools/duofi/report.hpp"
 #include "tools/duofi/ring.hpp"
-#include "tools/duofi/table.hpp"
 
 namespace duofi::tool {
 namespace {
@@ -34,16 +34,6 @@ struct SizeResult {
     unsigned iterations = 0;
     RingTotals totals;
 };
-
-Table make_table() {
-    return Table({{"size", "B", 12},
-                  {"count", "elements", 12},
-                  {"type", "", 8},
-                  {"time", "us", 12},
-                  {"algbw", "GB/s", 9},
-                  {"busbw", "GB/s", 9},
-                  {"#wrong", "bytes", 8}});
-}
 
 double time_us(const SizeResult& result, int ranks) {
     return static_cast<double>(result.totals.time_ns) / 1e3 / ranks / result.iterations;
@@ -65,11 +55,10 @@ class DemoRank {
     Outcome<Ring> open_ring();
     Outcome<SizeResult> run_size(Ring& ring, std::size_t bytes);
     Outcome<void> run_batch(Ring& ring, std::size_t bytes, unsigned count, RingTotals& mine);
-    void print_header(const Ring& ring) const;
-    void print_size(const SizeResult& result, int ranks, bool first) const;
-    int print_end(const std::vector<SizeResult>& results, int ranks) const;
+    [[nodiscard]] std::string heading(const Ring& ring) const;
     [[nodiscard]] std::string device_name() const;
-    [[nodiscard]] Record record(const SizeResult& result, int ranks) const;
+    [[nodiscard]] DemoRow row(const SizeResult& result, int ranks) const;
+    Outcome<DemoSums> run_ring();
     [[nodiscard]] unsigned depth() const;
 
     const DemoOptions& options_;
@@ -147,28 +136,47 @@ Outcome<SizeResult> DemoRank::run_size(Ring& ring, std::size_t bytes) {
     return result;
 }
 
-Outcome<int> DemoRank::run() {
+Outcome<DemoSums> DemoRank::run_ring() {
     auto ring = open_ring();
     if (!ring) return failed(ring.error());
     const bool prints = ring->rank() == 0;
-    if (prints) print_header(*ring);
-    std::vector<SizeResult> results;
+    DemoTable table(options_.form, true);
+    if (prints) table.begin(heading(*ring));
+    DemoSums sums;
     for (std::size_t bytes = options_.begin; bytes <= options_.end; bytes *= options_.factor) {
         auto result = run_size(*ring, bytes);
         if (!result) return failed(result.error());
-        if (prints) print_size(*result, ring->size(), results.empty());
-        results.push_back(*result);
+        if (prints) table.add(row(*result, ring->size()));
+        sums.checked_bytes += result->totals.checked_bytes;
+        sums.wrong_bytes += result->totals.wrong_bytes;
     }
     if (auto done = ring->close(); !done) return failed(done.error());
-    // Rank 0 judges the totals; the others end well, so that a launcher does not stop it half-way.
-    return prints ? print_end(results, ring->size()) : kOk;
+    if (prints) table.end(ring->size());
+    return sums;
 }
 
-void DemoRank::print_header(const Ring& ring) const {
-    if (options_.form != Form::table) return;
+Outcome<int> DemoRank::run() {
+    auto sums = run_ring();
+    if (!sums) return failed(sums.error());
+    bool ok = sums->ok();
+    if (options_.one_sided) {
+        const GinDemo demo{net_->plugin.opened_as(), net_->provider};
+        const auto one_sided = run_gin_demo(options_, facts_, demo, *session_.store);
+        if (!one_sided) return failed(one_sided.error());
+        ok = ok && one_sided->ok();
+        sums->checked_bytes += one_sided->checked_bytes;
+        sums->wrong_bytes += one_sided->wrong_bytes;
+    }
+    // Rank 0 judges the totals; the others end well, so that a launcher does not stop it half-way.
+    if (facts_.rank != 0) return kOk;
+    print_demo_end(options_.form, *sums);
+    return ok ? kOk : kFailedCheck;
+}
+
+std::string DemoRank::heading(const Ring& ring) const {
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
-    print_result(fmt::format(
+    return fmt::format(
         "# {} {} demo: {} ranks in a ring, each sends to the next; every byte is checked\n"
         "# provider {}  network {}  table v6  (plugin opened as {}, v{} taken)\n"
         "# library {}\n"
@@ -178,59 +186,22 @@ void DemoRank::print_header(const Ring& ring) const {
         kPackageName, kVersion, ring.size(), net_->provider, net_->plugin.name(),
         net_->plugin.opened_as(), net_->plugin.version(), net_->plugin.library_path(), started_by_,
         host.data(), ::getpid(), device_, device_name(), options_.begin, options_.end,
-        options_.factor, options_.warmup, depth()));
-    print_result(make_table().header());
+        options_.factor, options_.warmup, depth());
 }
 
-Record DemoRank::record(const SizeResult& result, int ranks) const {
-    const double algbw = bandwidth(result, ranks);
-    return {{"provider", net_->provider},
-            {"table", std::string("net_v6")},
-            {"ranks", std::int64_t{ranks}},
-            {"bytes", std::uint64_t{result.bytes}},
-            {"iterations", std::uint64_t{result.iterations}},
-            {"time_us_mean", time_us(result, ranks)},
-            {"time_us_slowest_rank",
-             static_cast<double>(result.totals.slowest_ns) / 1e3 / result.iterations},
-            {"algbw_gbytes_per_s", algbw},
-            {"busbw_gbytes_per_s", algbw},
-            {"checked_bytes", result.totals.checked_bytes},
-            {"wrong_bytes", result.totals.wrong_bytes}};
-}
-
-void DemoRank::print_size(const SizeResult& result, int ranks, bool first) const {
-    if (options_.form == Form::json) return print_result(json_line("demo", record(result, ranks)));
-    if (options_.form == Form::csv) {
-        const Record row = record(result, ranks);
-        return print_result((first ? csv_header(row) : std::string()) + csv_row(row));
-    }
-    const double algbw = bandwidth(result, ranks);
-    print_result(make_table().row({fmt::format("{}", result.bytes), fmt::format("{}", result.bytes),
-                                   "uint8", fmt::format("{:.2f}", time_us(result, ranks)),
-                                   fmt::format("{:.3f}", algbw), fmt::format("{:.3f}", algbw),
-                                   fmt::format("{}", result.totals.wrong_bytes)}));
-}
-
-int DemoRank::print_end(const std::vector<SizeResult>& results, int ranks) const {
-    std::uint64_t wrong = 0, checked = 0;
-    double sum = 0;
-    for (const SizeResult& result : results) {
-        wrong += result.totals.wrong_bytes;
-        checked += result.totals.checked_bytes;
-        sum += bandwidth(result, ranks);
-    }
-    const bool ok = wrong == 0 && checked > 0;
-    if (options_.form == Form::json)
-        print_result(json_line("demo_end",
-                               {{"checked_bytes", checked}, {"wrong_bytes", wrong}, {"ok", ok}}));
-    if (options_.form == Form::table)
-        print_result(
-            fmt::format("# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:.4f}\n"
-                        "#\n# {} bytes checked on {} ranks: {}\n",
-                        wrong, ok ? "OK" : "FAILED",
-                        results.empty() ? 0.0 : sum / static_cast<double>(results.size()), checked,
-                        ranks, ok ? "OK" : "FAILED"));
-    return ok ? kOk : kFailedCheck;
+DemoRow DemoRank::row(const SizeResult& result, int ranks) const {
+    DemoRow made;
+    made.provider = net_->provider;
+    made.table = "net_v6";
+    made.ranks = ranks;
+    made.bytes = result.bytes;
+    made.iterations = result.iterations;
+    made.time_us = time_us(result, ranks);
+    made.slowest_time_us = static_cast<double>(result.totals.slowest_ns) / 1e3 / result.iterations;
+    made.algbw = made.busbw = bandwidth(result, ranks);
+    made.checked_bytes = result.totals.checked_bytes;
+    made.wrong_bytes = result.totals.wrong_bytes;
+    return made;
 }
 
 }  // namespace
@@ -238,6 +209,7 @@ int DemoRank::print_end(const std::vector<SizeResult>& results, int ranks) const
 int run_demo_rank(const DemoOptions& options, const bootstrap::LaunchFacts& facts,
                   const std::string& started_by) {
     set_plugin_environment(options.provider);
+    if (options.one_sided) set_rma_environment();
     route_logs();
     DemoRank rank(options, facts, started_by);
     const auto code = rank.run();

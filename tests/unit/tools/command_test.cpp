@@ -73,14 +73,35 @@ TEST(Demo, checks_every_byte_of_four_ranks) {
     EXPECT_TRUE(contains(demo.out, "# Out of bounds values : 0 OK"));
     EXPECT_TRUE(contains(demo.out, "bytes checked on 4 ranks: OK"));
     EXPECT_TRUE(contains(demo.out, "table v6"));
+    const std::size_t one_sided = demo.out.find("# one-sided: each of 4 ranks");
+    ASSERT_NE(one_sided, std::string::npos) << demo.out;
+    EXPECT_TRUE(contains(demo.out.substr(one_sided), "# Out of bounds values : 0 OK"));
+    EXPECT_TRUE(contains(demo.out.substr(one_sided), "bytes checked on 4 ranks: OK"));
     EXPECT_EQ(demo.err, "");
+}
+
+TEST(Demo, says_clearly_that_the_one_sided_part_failed) {
+    const Ended demo = Command({"demo", "-n", "2", "-e", "64"},
+                               {{"NCCL_RMA_PLUGIN", "nosuch"}, {"DUOFI_RMA", "0"}})
+                           .wait();
+    EXPECT_EQ(demo.exit_code, 1);
+    EXPECT_TRUE(contains(demo.err, "one-sided: no RMA plugin \"nosuch\" could be opened"))
+        << demo.err;
+    EXPECT_TRUE(contains(demo.out, "# FAILED: rank ")) << demo.out;
+    const Ended without =
+        Command({"demo", "-n", "2", "-e", "64", "--no-one-sided"}, {{"NCCL_RMA_PLUGIN", "nosuch"}})
+            .wait();
+    EXPECT_EQ(without.exit_code, 0) << without.err;
+    EXPECT_FALSE(contains(without.out, "one-sided"));
 }
 
 TEST(Demo, takes_sizes_that_are_no_power_of_two_and_prints_json_lines_alone) {
     const Ended demo =
         Command({"demo", "-n", "2", "-b", "7", "-e", "70000", "-f", "13", "--json"}).wait();
     EXPECT_EQ(demo.exit_code, 0) << demo.err;
-    EXPECT_EQ(std::count(demo.out.begin(), demo.out.end(), '\n'), 5);  // 7, 91, 1183, 15379, end
+    // 7, 91, 1183, 15379 in two tables, and the end
+    EXPECT_EQ(std::count(demo.out.begin(), demo.out.end(), '\n'), 9);
+    EXPECT_TRUE(contains(demo.out, "\"table\":\"rma_v16\"")) << demo.out;
     EXPECT_TRUE(contains(demo.out, "\"kind\":\"demo_end\""));
     EXPECT_TRUE(contains(demo.out, "\"wrong_bytes\":0,\"ok\":true"));
 }
@@ -95,8 +116,24 @@ TEST(Demo, counts_bytes_that_a_plugin_damaged) {
     const Ended demo =
         Command({"demo", "-n", "2", "-e", "64"}, {{"NCCL_NET_PLUGIN", "corrupting"}}).wait();
     EXPECT_EQ(demo.exit_code, 1);
-    EXPECT_TRUE(contains(demo.out, "bytes checked on 2 ranks: FAILED")) << demo.out;
-    EXPECT_FALSE(contains(demo.out, "# Out of bounds values : 0 ")) << demo.out;
+    const std::size_t one_sided = demo.out.find("# one-sided");
+    ASSERT_NE(one_sided, std::string::npos) << demo.out;
+    const std::string ring = demo.out.substr(0, one_sided);
+    EXPECT_TRUE(contains(ring, "bytes checked on 2 ranks: FAILED")) << demo.out;
+    EXPECT_FALSE(contains(ring, "# Out of bounds values : 0 ")) << demo.out;
+    EXPECT_TRUE(contains(demo.out.substr(one_sided), "bytes checked on 2 ranks: OK")) << demo.out;
+}
+
+TEST(Demo, counts_bytes_that_an_rma_plugin_damaged) {
+    const Ended demo = Command({"demo", "-n", "2", "-e", "64"},
+                               {{"NCCL_RMA_PLUGIN", "corrupting"}, {"DUOFI_RMA", "1"}})
+                           .wait();
+    EXPECT_EQ(demo.exit_code, 1);
+    const std::size_t one_sided = demo.out.find("# one-sided");
+    ASSERT_NE(one_sided, std::string::npos) << demo.out << demo.err;
+    EXPECT_TRUE(contains(demo.out.substr(0, one_sided), "bytes checked on 2 ranks: OK"));
+    EXPECT_TRUE(contains(demo.out.substr(one_sided), "bytes checked on 2 ranks: FAILED"))
+        << demo.out;
 }
 
 TEST(Demo, fails_without_a_plugin_and_says_what_to_look_at) {
@@ -146,6 +183,16 @@ TEST(Demo, is_one_rank_under_a_launcher) {
     EXPECT_TRUE(contains(one.out, "rank facts from torchrun"));
     EXPECT_TRUE(contains(one.out, "bytes checked on 2 ranks: OK"));
     EXPECT_EQ(two.out, "");
+}
+
+TEST(Bench, measures_the_proxy_without_a_network) {
+    const Ended bench =
+        Command({"bench", "--proxy-only", "-r", "2", "-t", "0.004", "--json"}).wait();
+    EXPECT_EQ(bench.exit_code, 0) << bench.err;
+    EXPECT_EQ(std::count(bench.out.begin(), bench.out.end(), '\n'), 6);
+    EXPECT_TRUE(contains(bench.out, "\"kind\":\"bench_proxy\"")) << bench.out;
+    EXPECT_TRUE(contains(bench.out, "\"operation\":\"put+signal\"")) << bench.out;
+    EXPECT_FALSE(contains(bench.out, "\"proxy_ns_median\":0.0"));
 }
 
 TEST(Bench, compares_both_and_writes_every_measurement) {
