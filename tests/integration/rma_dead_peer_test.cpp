@@ -1,0 +1,218 @@
+// Peers that die, stop or never come: rma contract 3.2, 3.12, 6.1, C-9, E-7, architecture 4.8.
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/integration/rma_integration.hpp"
+
+namespace duofi::test {
+namespace {
+
+constexpr Nanoseconds kDeathLimit = patience(2 * kSecond);  ///< on one node
+constexpr std::size_t kBytes = 1 << 20;
+
+bool has_error(const RmaStream& on) {
+    bool failed = false;
+    expect_success((*on.rma)->query_last_error(on.ctx, &failed), "queryLastError");
+    return failed;
+}
+
+// Posts to rank 1, which is stopped, so that much is under way when it dies.
+std::vector<void*> post_to_victim(const RmaTeam& team, RmaMemory& window, SignalWords& words) {
+    std::vector<void*> requests;
+    for (int i = 0; i < 8; ++i) {
+        requests.push_back(post_put(team.on(), copy(window, 0, kBytes / 2, window, kBytes / 2, 1)));
+        requests.push_back(post_signal(team.on(), nothing(1), inc(words, 0)));
+        requests.push_back(post_get(team.on(), copy(window, 0, 4096, window, kBytes / 2, 1)));
+    }
+    return requests;
+}
+
+// E-7: everything that is under way fails with one code, once; the error stays; others work on.
+DUOFI_RANK_BODY(rma_death_with_work_in_flight) {
+    log_capture::expect_warn("");
+    const auto pids = rank.all_gather(::getpid());
+    RmaTeam team(rank, Rma::process());
+    TeamOptions pair;
+    pair.members = {0, 2};
+    pair.comm_id = 2;
+    RmaTeam beside(rank, Rma::process(), pair);
+    RmaMemory window(team, kBytes);
+    SignalWords words(team, 1);
+    rank.barrier();
+    if (rank.index == 1) {
+        for (;;) ::pause();
+    }
+    std::optional<RmaMemory> own;
+    std::optional<SignalWords> own_words;
+    own.emplace(beside, kBytes);
+    own_words.emplace(beside, 1);
+    const int other = 1 - beside.index;
+    const auto talk = [&](const RmaTeam& on, RmaMemory& memory, SignalWords& signals, int to) {
+        rma_wait(on.on(),
+                 post_signal(on.on(), copy(memory, 0, 3000, memory, 9000, to), inc(signals, 0)));
+    };
+    talk(beside, *own, *own_words, other);
+    if (rank.index == 0) {
+        require(!has_error(team.on()), "an error before the death");
+        ::kill(pids[1], SIGSTOP);
+        const std::vector<void*> requests = post_to_victim(team, window, words);
+        ::kill(pids[1], SIGKILL);
+        rank.channel->drop_members(1);
+        const Nanoseconds since = now_ns();
+        int failed = 0;
+        for (void* request : requests) {
+            int done = 0;
+            ncclResult_t result = ncclSuccess;
+            while (result == ncclSuccess && done == 0) {
+                result = (*team.rma)->test(team.coll.get(), request, &done);
+                require(now_ns() - since < kDeathLimit, "a request to a dead rank stays pending");
+                relax();
+            }
+            require(result == ncclSuccess || result == ncclRemoteError, "test gave {}",
+                    result_name(result));
+            failed += result == ncclRemoteError ? 1 : 0;
+        }
+        require(failed > 0, "nothing that was under way to the dead rank failed");
+        require(has_error(team.on()) && has_error(team.on()), "queryLastError forgets");
+        void* late = nullptr;
+        const ncclResult_t again = try_put(team.on(), copy(window, 0, 8, window, 8, 1), &late);
+        require(again == ncclRemoteError || again == ncclSuccess, "a late put gave {}",
+                result_name(again));
+        if (again == ncclSuccess) {
+            require(rma_wait_error(team.on(), late, kDeathLimit) == ncclRemoteError,
+                    "a late put did not fail");
+        } else {
+            require(late == nullptr, "an error came with a request");
+        }
+        talk(team, window, words, 2);
+        talk(team, window, words, 0);
+    }
+    talk(beside, *own, *own_words, other);
+    rank.barrier();
+    own_words.reset();
+    own.reset();
+    beside.close();
+    words.mr.close();
+    window.mr.close();
+    team.close();
+    rank.barrier();
+}
+
+// A rank dies while the others wait for it in a registration: they return, all with an error.
+DUOFI_RANK_BODY(rma_death_in_a_registration) {
+    log_capture::expect_warn("");
+    const auto pids = rank.all_gather(::getpid());
+    RmaTeam team(rank, Rma::process());
+    rank.barrier();
+    if (rank.index == 1) {
+        for (;;) ::pause();
+    }
+    if (rank.index == 0) {
+        ::kill(pids[1], SIGKILL);
+        rank.channel->drop_members(1);
+    }
+    std::array<char, 64> data{};
+    void* mhandle = &mhandle;
+    const Nanoseconds start = now_ns();
+    const ncclResult_t result =
+        (*team.rma)->reg_mr_sym(team.coll.get(), data.data(), 64, NCCL_PTR_HOST, 0, &mhandle);
+    require(result == ncclRemoteError || result == ncclSystemError, "regMrSym gave {}",
+            result_name(result));
+    require(mhandle == nullptr, "a failed registration left a handle");
+    require(now_ns() - start < patience(10 * kSecond), "regMrSym took {} ms",
+            (now_ns() - start) / kMillisecond);
+    team.close();
+    rank.barrier();
+}
+
+// C-9: a rank that listens and never connects.
+DUOFI_RANK_BODY(rma_rank_that_never_connects) {
+    log_capture::expect_warn("");
+    const Rma& rma = Rma::process();
+    {
+        RmaOwned instance = open_instance(rma, 1);
+        RmaListener listener = rma_listen(rma, instance.get());
+        const auto handles = rank.all_gather(listener.handle);
+        if (rank.index + 1 < rank.count) {
+            void* comm = &comm;
+            const Nanoseconds start = now_ns();
+            const ncclResult_t result =
+                rma_connect(rma, instance.get(), handles, rank.index, listener.comm.get(), &comm);
+            require(result == ncclRemoteError || result == ncclSystemError, "connect gave {}",
+                    result_name(result));
+            require(comm == nullptr, "a failed connect gave a comm");
+            require(now_ns() - start < patience(8 * kSecond), "connect took {} ms",
+                    (now_ns() - start) / kMillisecond);
+        }
+        rank.barrier();
+        listener.comm.close();
+    }
+    RmaTeam team(rank, rma);
+    exchange_all(rank, team);
+}
+
+// A rank that is stopped for a while loses nothing and costs nobody an error.
+DUOFI_RANK_BODY(rma_stopped_rank) {
+    const auto pids = rank.all_gather(::getpid());
+    RmaTeam team(rank, Rma::process());
+    RmaMemory out(team, kBytes);
+    RmaMemory in(team, kBytes);
+    SignalWords words(team, 1);
+    out.buffer.fill(static_cast<std::uint64_t>(rank.index));
+    rank.barrier();
+    if (rank.index == 0) {
+        ::kill(pids[1], SIGSTOP);
+        std::vector<void*> requests;
+        for (int i = 0; i < 40; ++i) {
+            requests.push_back(post_put(team.on(), copy(out, 0, kBytes, in, 0, 1)));
+            requests.push_back(post_signal(team.on(), nothing(1), inc(words, 0)));
+        }
+        const Deadline stopped(rank.number("seconds", 3) * kSecond);
+        while (!stopped.passed() && !requests.empty()) {
+            require(!has_error(team.on()), "silence was taken for an error");
+            if (rma_test(team.on(), requests.front())) requests.erase(requests.begin());
+            relax();
+        }
+        require(!requests.empty(), "operations on a stopped rank are done");
+        ::kill(pids[1], SIGCONT);
+        rma_wait_all(team.on(), requests);
+    }
+    rank.barrier();
+    if (rank.index == 1) {
+        words.await(0, 40);
+        require(!first_mismatch(in.data(), kBytes, 0), "wrong data");
+    }
+    rank.barrier();
+}
+
+class RmaDeadPeer : public OnProvider {
+  protected:
+    void run(const char* body, int killed) {
+        GroupOptions options = rma_on_provider(GetParam(), 3);
+        if (killed >= 0) options.ends[killed] = RankEnd::killed;
+        options.env["DUOFI_CONNECT_TIMEOUT"] = "3";
+        run_group(body, options);
+    }
+};
+
+TEST_P(RmaDeadPeer, fails_what_is_under_way) {
+    run("rma_death_with_work_in_flight", 1);
+}
+TEST_P(RmaDeadPeer, fails_a_registration) {
+    run("rma_death_in_a_registration", 1);
+}
+TEST_P(RmaDeadPeer, never_connects) {
+    run("rma_rank_that_never_connects", -1);
+}
+TEST_P(RmaDeadPeer, is_only_stopped) {
+    GroupOptions options = rma_on_provider(GetParam(), 2);
+    options.args["seconds"] = full_tier() ? "40" : "3";
+    options.timeout = 120 * kSecond;
+    run_group("rma_stopped_rank", options);
+}
+
+INSTANTIATE_TEST_SUITE_P(providers, RmaDeadPeer, testing::Values("native", "rxm", "shm", "sockets"),
+                         provider_test_name);
+
+}  // namespace
+}  // namespace duofi::test
