@@ -5,38 +5,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
-#include "common/ofi/endpoint_name.hpp"
-#include "common/ofi/handshake.hpp"
+#include "common/ofi/listen_handle.hpp"
 #include "common/util/error.hpp"
 
 namespace duofi::net {
 
 inline constexpr std::size_t kHandleBytes = 128;
-inline constexpr std::size_t kWireHandleBytes = 64;  ///< all that a v4 table has room for
 
 struct HandleBytes {
     std::byte bytes[kHandleBytes];
 };
 
 /// The travelling part.
-struct Handle {
-    std::uint32_t provider = 0;  ///< provider_mark() of the listening side
-    std::uint32_t port = 0;      ///< of the listen comm
-    ofi::Nonce nonce{};
-    ofi::EndpointName name{};
-};
-static_assert(4 + 4 + 4 + 4 + sizeof(ofi::Nonce) + ofi::EndpointName::kMaxBytes <= kWireHandleBytes);
+using Handle = ofi::ListenHandle;
 
 /// The scratch part: which connection attempt is under way.
 struct ConnectState {
     void* attempt = nullptr;        ///< a comm handle of ours
     std::uint64_t generation = 0;
 };
-
-/// Number that tells providers apart on the wire.
-[[nodiscard]] std::uint32_t provider_mark(std::string_view provider) noexcept;
 
 /// Writes all 128 bytes, the scratch part zero.
 void write_handle(HandleBytes& out, const Handle& handle) noexcept;

@@ -1,6 +1,5 @@
 #include "net_plugin/init_sequence.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -195,12 +194,6 @@ Status run_init(InitSteps& steps, InitContext& context) {
     else
         run.report_failure();
     return done;
-}
-
-std::string file_of(const void* address) {
-    Dl_info info{};
-    if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
-    return info.dli_fname;
 }
 
 std::string changed_settings(std::span<const SettingRow> rows) {

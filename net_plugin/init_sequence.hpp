@@ -59,7 +59,7 @@ class InitSteps {
 
     virtual Result<Settings> load_settings() = 0;      ///< I1, logs what it refuses
     virtual std::uint32_t fi_version() = 0;            ///< I3
-    virtual std::string libfabric_file() = 0;          ///< "" if unknown; see file_of()
+    virtual std::string libfabric_file() = 0;          ///< "" if unknown; see library_file()
     virtual std::string dmi_product_name() = 0;        ///< I5; see read_product_name()
     virtual std::string_view efa_provider_name() = 0;  ///< quirks own the literal
     /// Protocols that can run here, in AUTO's order (I6). Default: built_protocols().
@@ -89,9 +89,6 @@ class InitSteps {
 /// network is told at INFO only, unless the user named this plugin. The environment is written
 /// after everything else has succeeded.
 [[nodiscard]] Status run_init(InitSteps& steps, InitContext& context);
-
-/// Path of the shared object that holds `address` (dladdr); empty if unknown.
-[[nodiscard]] std::string file_of(const void* address);
 
 /// "NAME=value" of every row that differs from its default, joined by blanks; "none" if all are
 /// default.

@@ -10,6 +10,7 @@
 #include "common/ofi/discovery.hpp"
 #include "common/ofi/service_thread.hpp"
 #include "common/util/fork_mark.hpp"
+#include "common/util/library_file.hpp"
 #include "common/util/log.hpp"
 #include "common/util/mutex.hpp"
 #include "net_plugin/caller_memory.hpp"
@@ -74,7 +75,7 @@ class Steps : public InitSteps {
   public:
     Result<Settings> load_settings() override { return duofi::load_settings(); }
     std::uint32_t fi_version() override { return ::fi_version(); }
-    std::string libfabric_file() override { return file_of(reinterpret_cast<const void*>(&::fi_getinfo)); }
+    std::string libfabric_file() override { return library_file(reinterpret_cast<const void*>(&::fi_getinfo)); }
     std::string dmi_product_name() override { return read_product_name(); }
     std::string_view efa_provider_name() override { return ofi::efa_name(); }
 
@@ -138,7 +139,7 @@ ncclResult_t init(ncclDebugLogger_t logger, int table_version) {
     abi::set_abort_on_error(context.settings.abort_on_error);
     std::unique_ptr<State> state = steps.take();
     set_connect_timeout(static_cast<Nanoseconds>(context.settings.connect_timeout_s * kSecond));
-    set_handle_provider(provider_mark(state->list.provider));
+    set_handle_provider(ofi::provider_mark(state->list.provider));
     set_plugin(state.get());
     g_state.store(state.release(), std::memory_order_release);
     return ncclSuccess;

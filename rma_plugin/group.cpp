@@ -10,12 +10,6 @@
 
 namespace duofi::rma {
 
-namespace {
-
-constexpr Nanoseconds kDrainLimit = 300 * kMillisecond;
-
-}  // namespace
-
 Group::Group(ListenComm& listener, std::uint32_t rank, std::size_t ranks)
     : endpoint_(listener.share_endpoint()), rank_(rank), lanes_(ranks), windows_(*this) {
     const Settings& limits = endpoint_->domain().settings();
@@ -25,7 +19,8 @@ Group::Group(ListenComm& listener, std::uint32_t rank, std::size_t ranks)
 }
 
 Group::~Group() {
-    while (!contexts_.empty()) end_context(*contexts_.back());
+    const Nanoseconds deadline = now_ns() + kDrainLimit;  // for all together
+    while (!contexts_.empty()) end_context(*contexts_.back(), std::max<Nanoseconds>(deadline - now_ns(), 0));
     windows_.clear();
     const std::scoped_lock lock(endpoint_->mutex());
     for_each_lane([&](Lane& lane) { lane.close(true); });
@@ -91,8 +86,8 @@ Context& Group::add_context(int count) {
     return added;
 }
 
-void Group::end_context(Context& context) {
-    context.drain(kDrainLimit);
+void Group::end_context(Context& context, Nanoseconds limit) {
+    context.drain(limit);
     std::unique_ptr<Context> ended;
     const std::scoped_lock both(contexts_mutex_, endpoint_->mutex());
     const auto found = std::find_if(contexts_.begin(), contexts_.end(),

@@ -22,6 +22,8 @@ class ListenComm;
 
 class Group : private ofi::PortOwner {
   public:
+    static constexpr Nanoseconds kDrainLimit = 300 * kMillisecond;
+
     /// Joins the ranks whose handles are given, in rank order; `handles[rank]` is the listener's own. Waits for all of
     /// them, at most DUOFI_CONNECT_TIMEOUT (C-5). Errors, logged: invalid_argument for handles that are not ours,
     /// invalid_usage for ranks that disagree, remote when one is lost or refuses, timed_out.
@@ -50,7 +52,8 @@ class Group : private ofi::PortOwner {
     [[nodiscard]] std::size_t segment() const noexcept { return segment_; }
 
     [[nodiscard]] Context& add_context(int count);
-    void end_context(Context& context);
+    /// Waits at most `limit` for what is outstanding there.
+    void end_context(Context& context, Nanoseconds limit = kDrainLimit);
 
     // --- lock of the endpoint held ---
     void rank_lost(std::uint32_t rank) noexcept;
@@ -84,6 +87,7 @@ class Group : private ofi::PortOwner {
     [[nodiscard]] Status introduce(std::span<const ofi::ListenHandle> handles);
     [[nodiscard]] Status await_hellos(ListenComm& listener, std::span<const ofi::ListenHandle> handles);
     [[nodiscard]] bool take_hellos(ListenComm& listener, std::span<const ofi::ListenHandle> handles);
+    [[nodiscard]] bool unknown_rank_gone() noexcept;
     [[nodiscard]] std::uint64_t agreement() const noexcept;
     void on_message(const ofi::Message& message) noexcept override;
     void on_refuse(std::uint32_t reason) noexcept;

@@ -55,23 +55,40 @@ Status Group::introduce(std::span<const ofi::ListenHandle> handles) {
     return {};
 }
 
+// A rank that has introduced itself may leave again before we are through: that is for later calls to find out.
 Status Group::await_hellos(ListenComm& listener, std::span<const ofi::ListenHandle> handles) {
     const double limit = settings().connect_timeout_s;
-    const auto over = [&] { return take_hellos(listener, handles) || broken_ || setup_error_ != Errc{}; };
-    const bool in_time = wait(over, static_cast<Nanoseconds>(limit * kSecond));
+    const auto over = [&] {
+        return take_hellos(listener, handles) || setup_error_ != Errc{} || unknown_rank_gone();
+    };
+    (void)wait(over, static_cast<Nanoseconds>(limit * kSecond));
     const std::scoped_lock lock(endpoint_->mutex());
     if (setup_error_ != Errc{}) return fail(setup_error_, "connect");
-    if (in_time && !broken_) return {};
     std::uint32_t missing = 0, first = 0;
+    bool told = false;  // the endpoint has said who is lost
     for_each_lane([&](Lane& lane) {
-        if (!lane.joined() && missing++ == 0) first = lane.rank();
+        if (lane.joined()) return;
+        if (missing++ == 0) first = lane.rank();
+        told = told || lane.peer()->lost;
     });
+    if (missing == 0) return {};
     const std::string& device = endpoint_->domain().device().name;
-    if (broken_)
-        log::warn(log::net, messages::kRmaConnectLost, limit, missing, size(), first, device);
-    else
+    if (!unknown_rank_gone()) {
         log::warn(log::net, messages::kRmaConnectTimeout, limit, missing, size(), first, device);
-    return fail(broken_ ? Errc::remote : Errc::timed_out, "connect");
+        return fail(Errc::timed_out, "connect");
+    }
+    if (told)
+        log::info(log::net, messages::kRmaConnectLost, limit, missing, size(), first, device);
+    else
+        log::warn(log::net, messages::kRmaConnectLost, limit, missing, size(), first, device);
+    return fail(Errc::remote, "connect");
+}
+
+// Lock held.
+bool Group::unknown_rank_gone() noexcept {
+    bool gone = false;
+    for_each_lane([&](Lane& lane) { gone = gone || (lane.gone() && !lane.joined()); });
+    return gone;
 }
 
 // Lock held. true: every rank has introduced itself.

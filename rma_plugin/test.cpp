@@ -40,7 +40,8 @@ ncclResult_t test(void* coll_comm, void* pointer, int* done) {
     Group* group = find_object<Group>(coll_comm);
     if (group == nullptr) return bad_object("test", "collComm");
     auto& request = *static_cast<Request*>(pointer);
-    if (request.magic != Request::kMagic || request.state.load(std::memory_order_acquire) == RequestState::free) {
+    if (request.magic != Request::kMagic || request.state.load(std::memory_order_acquire) == RequestState::free ||
+        &request.context->group() != group) {
         log::warn(log::net, messages::kRmaStaleRequest);
         return ncclInvalidArgument;
     }

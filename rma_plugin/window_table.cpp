@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/util/log.hpp"
 #include "common/util/messages/rma.hpp"
@@ -83,23 +84,25 @@ WindowPart WindowTable::register_own(Window& window, void* data, std::size_t siz
     return part;
 }
 
-// The window that a caller who registers the same bytes once more could share (M-11).
-std::uint32_t WindowTable::window_covering(const WindowPart& part, const void* data) const noexcept {
-    if (part.status != 0 || part.length == 0) return 0;
+// The window that a caller who registers the same bytes once more could share (M-11). The reference keeps it until the
+// other ranks have spoken.
+Window* WindowTable::claim_covering(const WindowPart& part, const void* data) noexcept {
+    if (part.status != 0) return nullptr;
     for (const auto& [id, window] : windows_) {
         const WindowPart& known = window->parts_[group_.rank()];
-        if (window->handle_ != nullptr && window->data_ == data && known.length >= part.length &&
-            known.type == part.type && known.flags == part.flags)
-            return id;
+        if (window->handle_ == nullptr || window->data_ != data || known.length < part.length ||
+            known.type != part.type || known.flags != part.flags)
+            continue;
+        ++window->references_;
+        return window.get();
     }
-    return 0;
+    return nullptr;
 }
 
-Window* WindowTable::shared_window(const std::vector<WindowPart>& parts) noexcept {
+bool WindowTable::all_share(const std::vector<WindowPart>& parts) noexcept {
     const std::uint32_t id = parts.front().covered_by;
-    const bool all = std::all_of(parts.begin(), parts.end(),
-                                 [&](const WindowPart& part) { return part.covered_by == id; });
-    return id != 0 && all ? find(id) : nullptr;
+    return id != 0 && std::all_of(parts.begin(), parts.end(),
+                                  [&](const WindowPart& part) { return part.covered_by == id; });
 }
 
 Status WindowTable::gather(std::uint32_t id, WindowPart own, std::vector<WindowPart>& parts) {
@@ -143,11 +146,16 @@ Result<ObjectHandle*> WindowTable::add(void* data, std::size_t size, int type, s
     Window& window = *made;
     WindowPart own = register_own(window, data, size, type);
     own.flags = flags;
-    ScopeExit undo([&] { forget(id); });
+    Window* claimed = nullptr;
+    ScopeExit undo([&] {
+        forget(id);
+        if (claimed != nullptr) remove(*claimed);
+    });
     {
         // Known before the others can know: their signals may come before we have heard everybody.
         const std::scoped_lock lock(group_.endpoint().mutex());
-        own.covered_by = window_covering(own, data);
+        claimed = claim_covering(own, data);
+        own.covered_by = claimed != nullptr ? claimed->id() : 0;
         window.parts_.assign(group_.size(), WindowPart{});
         window.withdrawn_.assign(group_.size(), false);
         window.asked_.assign(group_.size(), false);
@@ -156,14 +164,12 @@ Result<ObjectHandle*> WindowTable::add(void* data, std::size_t size, int type, s
     std::vector<WindowPart> parts;
     DUOFI_TRY(gather(id, own, parts));
     DUOFI_TRY(judge(parts));
+    if (all_share(parts)) return std::exchange(claimed, nullptr)->handle_;
+    undo.release();
+    if (claimed != nullptr) remove(*claimed);
     const std::scoped_lock lock(group_.endpoint().mutex());
-    if (Window* shared = shared_window(parts)) {
-        ++shared->references_;
-        return shared->handle_;
-    }
     window.parts_ = std::move(parts);
     window.handle_ = open_object(window);
-    undo.release();
     return window.handle_;
 }
 

@@ -47,11 +47,11 @@ class WindowTable {
     };
     [[nodiscard]] Exchange& exchange(std::uint32_t id);
     [[nodiscard]] WindowPart register_own(Window& window, void* data, std::size_t size, int type);
-    [[nodiscard]] std::uint32_t window_covering(const WindowPart& part, const void* data) const noexcept;
+    [[nodiscard]] Window* claim_covering(const WindowPart& part, const void* data) noexcept;
     void tell_others(std::uint32_t id, const WindowPart& part) noexcept;
     [[nodiscard]] Status gather(std::uint32_t id, WindowPart own, std::vector<WindowPart>& parts);
     [[nodiscard]] Status judge(const std::vector<WindowPart>& parts) const;
-    [[nodiscard]] Window* shared_window(const std::vector<WindowPart>& parts) noexcept;
+    [[nodiscard]] static bool all_share(const std::vector<WindowPart>& parts) noexcept;
     void forget(std::uint32_t id);
     void ask_others(Window& window) noexcept;
     void await_others();

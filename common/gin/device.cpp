@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "common/util/log.hpp"
+#include "common/util/messages/gin.hpp"
+
 namespace duofi::gin {
 namespace {
 
@@ -43,6 +46,17 @@ GinStatus Device::wait(Ready&& ready) const {
     return GinStatus::done;
 }
 
+template <typename Ready>
+GinStatus Device::wait_for(int member, const char* what, Ready&& ready) const {
+    const GinStatus status = wait(ready);
+    if (status != GinStatus::timed_out) return status;
+    const Queues& rings = part_->queues(context_);
+    log::warn(log::net, messages::kGinWaitTimedOut, what, members().rank_of(member), rank(),
+              part_->context_number(context_), rings.produced(member) - rings.consumed(member),
+              options_->limit / kMillisecond);
+    return status;
+}
+
 int Device::rank() const noexcept {
     return members().rank_of(members().own());
 }
@@ -51,8 +65,10 @@ GinStatus Device::post(int peer, const PackedDescriptor& packed) {
     Queues& rings = part_->queues(context_);
     if (peer < 0 || peer >= rings.peers()) return GinStatus::bad_argument;
     if (part_->failed()) return GinStatus::failed;
+    part_->pauses().maybe();
     const std::uint32_t index = rings.reserve(peer);
-    const GinStatus credit = wait([&] { return rings.has_credit(peer, index); });
+    part_->pauses().maybe();
+    const GinStatus credit = wait_for(peer, "credit", [&] { return rings.has_credit(peer, index); });
     if (credit != GinStatus::done) return credit;
     rings.write(peer, index, packed);
     if ((packed.words[7] >> 8 & op_get) != 0) rings.note_get(peer, index + 1);
@@ -102,7 +118,6 @@ GinStatus Device::put(int peer, Place dst, Place src, std::uint64_t bytes, const
     last.op = op_put;
     if (member < 0 || !set_signal(last, signal) || !set_counter(last, counter))
         return GinStatus::bad_argument;
-    std::atomic_thread_fence(std::memory_order_release);
     Descriptor piece;
     piece.op = op_put;
     piece.src_handle = handle_bits(src.window.handles[line]);
@@ -135,7 +150,6 @@ GinStatus Device::put_inline(int peer, Place dst, std::uint64_t bits, std::uint6
     descriptor.op = op_put | op_inline;
     if (member < 0 || !set_signal(descriptor, signal) || !set_counter(descriptor, counter))
         return GinStatus::bad_argument;
-    std::atomic_thread_fence(std::memory_order_release);
     descriptor.inline_value = bits;
     descriptor.bytes = bytes;
     descriptor.dst_offset = dst.offset;
@@ -169,7 +183,7 @@ GinStatus Device::drain(int member, std::uint32_t& gets) {
     Queues& rings = part_->queues(context_);
     gets = rings.last_get(member);  // before the producer index: what is covered must be drained
     const std::uint32_t end = rings.produced(member);
-    return wait([&] { return !before(rings.consumed(member), end); });
+    return wait_for(member, "flush", [&] { return !before(rings.consumed(member), end); });
 }
 
 /// A flush in the own ring; the ring is drained up to it.
@@ -180,7 +194,7 @@ GinStatus Device::flush_gets() {
     const int own = members().own();
     if (const auto sent = post(own, descriptor); sent != GinStatus::done) return sent;
     const std::uint32_t end = rings.produced(own);
-    return wait([&] { return !before(rings.consumed(own), end); });
+    return wait_for(own, "flush", [&] { return !before(rings.consumed(own), end); });
 }
 
 GinStatus Device::flush(int peer) {
@@ -258,7 +272,8 @@ GinStatus Device::barrier(bool fence) {
     }
     for (int member = 0; member < members().size(); ++member) {
         if (member == own) continue;
-        const auto arrived = wait_signal(word_of(member), round);
+        const auto arrived = wait_for(
+            member, "barrier", [&] { return reached(read_signal(word_of(member)), round); });
         if (arrived != GinStatus::done) return arrived;
     }
     return GinStatus::done;

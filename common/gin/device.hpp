@@ -1,6 +1,7 @@
 // What a kernel may do with one context (rma contract 4.3), for threads of the CPU. Threads: any
 // number at once, except barrier and the resets, which one thread of a context calls at a time.
-// Every wait ends at the limit of the device communicator or when the proxy has failed.
+// Every wait ends at the limit of the device communicator or when the proxy has failed; one that
+// concerns a single peer (credit, flush, barrier) then names it in the log.
 #pragma once
 
 #include <cstdint>
@@ -121,6 +122,9 @@ class Device {
     [[nodiscard]] bool set_counter(Descriptor& descriptor, int counter) const noexcept;
     template <typename Ready>
     GinStatus wait(Ready&& ready) const;
+    /// A wait that only this member can end: a time-out is logged with its rank.
+    template <typename Ready>
+    GinStatus wait_for(int member, const char* what, Ready&& ready) const;
 
     ProxyContext* part_;
     int context_;

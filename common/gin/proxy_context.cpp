@@ -18,7 +18,7 @@ std::size_t index_of(int context, int per_context, int id) noexcept {
 
 ProxyContext::ProxyContext(const loader::RmaClient& client, const Connection& connection,
                            const ContextShape& shape, const Observers& observers)
-    : client_(client), connection_(connection), shape_(shape), observers_(observers) {
+    : client_(client), connection_(connection), shape_(shape), observers_(observers), pauses_(shape.pause_seed) {
     shape_.poll_batch = std::max(shape_.poll_batch, 1);
 }
 
@@ -127,7 +127,7 @@ bool ProxyContext::fail_with(ncclResult_t result, const char* call, const Place&
     failure_ = {result, call};
     failed_.store(true, std::memory_order_release);
     log::warn(log::net, messages::kGinProxyStopped, call, static_cast<int>(result),
-              members().rank_of(place.peer), first_context_ + place.context * context_step_);
+              members().rank_of(place.peer), context_number(place.context));
     return false;
 }
 

@@ -9,33 +9,11 @@
 #include <vector>
 
 #include "common/gin/connection.hpp"
+#include "common/gin/context_shape.hpp"
 #include "common/gin/queue.hpp"
-#include "common/gin/stream.hpp"
-#include "common/gin/trace.hpp"
+#include "common/gin/random_pauses.hpp"
 
 namespace duofi::gin {
-
-/// Descriptors that one pass takes from one ring unless told otherwise (rma contract 4.5).
-inline constexpr int kDefaultPollBatch = 32;
-
-struct ContextShape {
-    int contexts = 1;
-    int signals = 0;   ///< per context, for the user; as many words as there are peers follow
-    int counters = 0;  ///< per context
-    std::int64_t queue_size = -1;        ///< NCCL_GIN_PROXY_QUEUE_SIZE; -1 = by maxRecvs
-    int poll_batch = kDefaultPollBatch;  ///< NCCL_GIN_PROXY_POLL_BATCH, at least 1
-    int rank_stride = 1;
-    int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF;
-    std::uint64_t signal_flags = NCCL_NET_MR_FLAG_FORCE_SO | NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET;
-    bool strict = true;  ///< success with a NULL request is a failure (Q-1); callers test it
-    Nanoseconds write_limit = 10 * kSecond;  ///< longest wait for the rest of a descriptor
-};
-
-/// Where an rmaCtx reports to. All may be empty.
-struct Observers {
-    StreamRecorder* recorder = nullptr;
-    Trace* trace = nullptr;
-};
 
 enum class Pass { idle, busy, failed };
 
@@ -80,6 +58,11 @@ class ProxyContext {
     [[nodiscard]] const Members& members() const noexcept { return connection_.members; }
     [[nodiscard]] const ContextShape& shape() const noexcept { return shape_; }
     [[nodiscard]] int signals_per_context() const noexcept;
+    /// The number of a context in its device communicator.
+    [[nodiscard]] int context_number(int context) const noexcept {
+        return first_context_ + context * context_step_;
+    }
+    [[nodiscard]] RandomPauses& pauses() noexcept { return pauses_; }
     [[nodiscard]] bool flushes_all_puts() const noexcept { return flushes_all_puts_; }
     [[nodiscard]] Queues& queues(int context) noexcept {
         return *lanes_[static_cast<std::size_t>(context)].queues;
@@ -135,6 +118,7 @@ class ProxyContext {
     const Connection& connection_;
     ContextShape shape_;
     Observers observers_;
+    RandomPauses pauses_;
     int first_context_ = 0, context_step_ = 1;
     bool flushes_all_puts_ = false;
     std::vector<std::uint64_t> signals_, offsets_, counters_;

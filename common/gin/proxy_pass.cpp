@@ -16,6 +16,7 @@ std::uint32_t operation_of(const Descriptor& descriptor) noexcept {
 
 Pass ProxyContext::progress() {
     if (failed_.load(std::memory_order_relaxed)) return Pass::failed;
+    pauses_.maybe();
     const std::uint64_t before_pass = counts_.descriptors;
     for (int context = 0; context < shape_.contexts; ++context)
         if (!complete(context) || !take_new(context)) return Pass::failed;
@@ -69,7 +70,7 @@ void ProxyContext::note_done(Slot& state, const Place& place) {
     if (observers_.trace == nullptr) return;
     observers_.trace->add(
         {descriptor.op, state.hinted,
-         static_cast<std::uint32_t>(first_context_ + place.context * context_step_),
+         static_cast<std::uint32_t>(context_number(place.context)),
          static_cast<std::uint32_t>(members().rank_of(place.peer)), descriptor.bytes, state.begin,
          now_ns()});
 }
@@ -90,6 +91,7 @@ bool ProxyContext::take_one(const Place& place, bool last_of_batch) {
     Lane& lane = lanes_[static_cast<std::size_t>(place.context)];
     PackedDescriptor packed;
     if (!wait_for_rest(place, packed)) return false;
+    pauses_.maybe();
     Slot& state = slot(lane, place.peer, place.index);
     state = {};
     state.descriptor = unpack(packed);
@@ -101,7 +103,7 @@ bool ProxyContext::take_one(const Place& place, bool last_of_batch) {
     if (observers_.trace != nullptr) state.begin = now_ns();
     if (observers_.recorder != nullptr)
         observers_.recorder->add(
-            static_cast<std::uint32_t>(first_context_ + place.context * context_step_),
+            static_cast<std::uint32_t>(context_number(place.context)),
             static_cast<std::uint32_t>(members().rank_of(place.peer)), packed);
     return dispatch(
         state, place,

@@ -116,6 +116,8 @@ std::string reason(const Outcome& outcome) {
         if (text.find("another rank failed") == std::string::npos) return text.substr(0, 100);
         from += text.size();
     }
+    const std::size_t crash = outcome.output.find("terminated with signal");
+    if (crash != std::string::npos) return outcome.output.substr(crash, 25);
     if (WIFSIGNALED(outcome.status))
         return std::string("signal ") + ::strsignal(WTERMSIG(outcome.status));
     return "exit code " + std::to_string(WEXITSTATUS(outcome.status));

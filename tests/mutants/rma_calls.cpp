@@ -71,6 +71,11 @@ bool RmaWrapper::refuses(void* ctx, const RmaPut& put) {
     const std::scoped_lock lock(shadow_.guard);
     if (breaks("empty_put_refused") && put.bytes == 0) return true;
     if (breaks("unknown_hints_refused") && put.flags > 1) return true;
+    if (breaks("own_rank_refused")) {
+        const auto context = shadow_.contexts.find(ctx);
+        return context != shadow_.contexts.end() &&
+               static_cast<int>(put.rank) == shadow_.groups[context->second.coll]->rank;
+    }
     if (breaks("busy_is_an_error")) {
         std::size_t mine = 0;
         for (const auto& [request, operation] : shadow_.unfinished) mine += operation.ctx == ctx;

@@ -24,6 +24,7 @@ constexpr std::array kMutants = {
          "handles_are_written_whole"),
     body("connect_trusts_its_context", "C-3", "connect wants its own instance",
          "connect_does_not_look_at_its_context"),
+    body("own_rank_refused", "C-6", "the own rank is no peer", "one_rank_alone"),
     body("listen_comm_must_close_first", "C-7", "closeListen after closeColl is an error",
          "listen_comm_closes_last"),
     body("one_rank_hides_a_bad_handle", "C-9", "one rank connects where the others fail",

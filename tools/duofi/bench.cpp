@@ -111,42 +111,50 @@ int run_proxy_cost(const BenchOptions& options) {
     return kOk;
 }
 
+struct Tally {
+    int measured = 0, failures = 0;
+    void fail(const std::string& text) {
+        complain(text);
+        ++failures;
+    }
+};
+
+/// One provider, one part: two processes of their own, so that nothing else is open in them.
+void measure_pair(const std::string& provider, Part part, const BenchOptions& options,
+                  Tally& tally) {
+    const SharedResult shared;
+    if (!shared.get()) return tally.fail("no memory for the results");
+    BenchResult& result = *shared.get();
+    result.part = part;
+    const std::string name = provider == "default" ? "" : provider;
+    if (auto done = run_pair(name, options, result); !done) {
+        const std::string text = fmt::format("{}, {}: {}", provider, to_string(part), done.error());
+        return result.no_device ? complain(text) : tally.fail(text);
+    }
+    print_pair(options, result);
+    const bool first = tally.measured++ == 0;
+    if (options.csv_file.empty()) return;
+    if (auto written = write_csv(options.csv_file, result, first); !written)
+        tally.fail(written.error());
+}
+
 int run_pairs(const BenchOptions& options) {
     std::vector<std::string> providers = options.providers;
     if (providers.empty()) providers = {"default", same_node_provider()};
-    int measured = 0, failures = 0;
-    for (const std::string& provider : providers) {
-        const SharedResult shared;
-        if (!shared.get()) {
-            complain("no memory for the results");
-            return kFailedCheck;
-        }
-        const std::string name = provider == "default" ? "" : provider;
-        const auto done = run_pair(name, options, *shared.get());
-        if (!done) {
-            complain(provider + ": " + done.error());
-            if (!shared.get()->no_device) ++failures;
-            continue;
-        }
-        print_pair(options, *shared.get());
-        if (!options.csv_file.empty()) {
-            if (auto written = write_csv(options.csv_file, *shared.get(), measured == 0);
-                !written) {
-                complain(written.error());
-                ++failures;
-            }
-        }
-        ++measured;
-    }
-    if (failures > 0) return kFailedCheck;
-    return measured > 0 ? kOk : kSkipped;
+    std::vector<Part> parts{Part::two_sided, Part::one_sided};
+    if (options.one_sided_only) parts.erase(parts.begin());
+    Tally tally;
+    for (const std::string& provider : providers)
+        for (const Part part : parts) measure_pair(provider, part, options, tally);
+    if (tally.failures > 0) return kFailedCheck;
+    return tally.measured > 0 ? kOk : kSkipped;
 }
 
 }  // namespace
 
 int run_bench(const BenchOptions& options) {
     const int pairs = options.proxy_only ? kOk : run_pairs(options);
-    if (pairs == kFailedCheck) return pairs;
+    if (pairs == kFailedCheck || options.one_sided_only) return pairs;
     const int proxy = run_proxy_cost(options);
     return proxy == kOk ? pairs : proxy;
 }

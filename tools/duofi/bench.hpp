@@ -1,4 +1,4 @@
-// `duofi bench`: the plugin's table against plain libfabric on the same provider, interleaved.
+// `duofi bench`: the plugin's tables against plain libfabric on the same provider, interleaved.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ struct BenchOptions {
     double measurement_s = 0.06;         ///< aim for one measurement
     std::string csv_file;                ///< also write every single measurement here
     bool proxy_only = false;             ///< only the cost of the GIN proxy, without a network
+    bool one_sided_only = false;         ///< only the RMA table against raw writes and reads
     bool json = false;
 };
 

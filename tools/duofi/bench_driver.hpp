@@ -11,13 +11,20 @@
 
 namespace duofi::tool {
 
-enum class Shape : std::uint32_t { ping_pong, stream };
+enum class Shape : std::uint32_t {
+    ping_pong,
+    single,  ///< one operation after another, each from its call to its completion
+    stream,
+};
+
+/// What a one-sided workload consists of.
+enum class OneSided : std::uint32_t { put, put_signal, get };
 
 struct Workload {
     Shape shape = Shape::ping_pong;
     std::uint32_t bytes = 8;
     std::uint32_t window = 1;      ///< messages in flight
-    std::uint32_t iterations = 1;  ///< round trips, or messages
+    std::uint32_t iterations = 1;  ///< round trips, operations or messages
 };
 
 /// Distinct message buffers cover at most this much, so that memory is not what is measured.
@@ -27,6 +34,11 @@ inline constexpr std::size_t kAckOffset = kBufferBytes;
 inline constexpr std::size_t kAckBytes = 8;
 inline constexpr std::size_t kBenchMemory = kBufferBytes + 4096;
 inline constexpr unsigned kWidestWindow = 32;
+
+/// Times that a measurement is to be divided by, beside its iterations.
+[[nodiscard]] constexpr double parts_of(const Workload& work) noexcept {
+    return work.shape == Shape::ping_pong ? 2 : 1;
+}
 
 /// Number of distinct buffers that a workload rotates over.
 [[nodiscard]] constexpr std::uint32_t buffer_count(const Workload& work) noexcept {

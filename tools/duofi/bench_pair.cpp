@@ -3,24 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <memory>
-#include <optional>
 
-#include "common/ofi/discovery.hpp"
-#include "common/util/settings.hpp"
-#include "tools/duofi/bench_net.hpp"
-#include "tools/duofi/bench_raw.hpp"
+#include "tools/duofi/bench_sides.hpp"
+#include "tools/duofi/gin_demo.hpp"
 #include "tools/duofi/net_opening.hpp"
 #include "tools/duofi/pattern.hpp"
 
 namespace duofi::tool {
-
-void set_text(Text& target, const char* text) noexcept {
-    std::strncpy(target.data(), text, target.size() - 1);
-}
-
 namespace {
 
 constexpr Nanoseconds kStepLimit = 30 * kSecond;
@@ -61,17 +52,14 @@ class BenchRank {
     Outcome<void> run(const std::string& provider);
 
   private:
-    Outcome<void> open_raw();
-    Outcome<void> open_net();
-    Outcome<loader::NetClient::Pair> connect_net(const loader::NetClient& client);
-    Status exchange_raw_names();
     Outcome<void> lead();
     Outcome<void> follow();
     Outcome<Sample> measure(std::uint32_t index, std::uint32_t iterations, bool check);
     Outcome<Sample> measure_undisturbed(std::uint32_t index);
     Outcome<void> check_and_calibrate(std::uint32_t index);
     Status follow_one(const Command& command);
-    Driver& driver(Via via) { return *drivers_[static_cast<std::size_t>(via)]; }
+    void fill(const Cell& cell, std::uint32_t buffers);
+    std::uint64_t wrong_bytes(const Cell& cell, std::uint32_t buffers) const;
     PatternKey key(const Cell& cell, std::uint32_t slot) const {
         return {static_cast<std::uint64_t>(cell.via) + 1, cell.work.bytes, slot};
     }
@@ -82,77 +70,25 @@ class BenchRank {
     BenchResult& result_;
     std::vector<std::byte> tx_ = std::vector<std::byte>(kBenchMemory);
     std::vector<std::byte> rx_ = std::vector<std::byte>(kBenchMemory);
-    std::vector<Cell> cells_ = bench_cells();
+    std::vector<Cell> cells_ = bench_cells(result_.part);
     Deadline repeat_until_{0};  // a machine that is never quiet must not make the run endless
-    std::optional<OpenNet> net_;
-    std::unique_ptr<RawEndpoint> raw_;
-    std::array<std::unique_ptr<Driver>, kViaCount> drivers_;  // last: closed before what they use
+    std::unique_ptr<BenchSides> sides_;  // last: closed before the memory goes
 };
 
-/// The first device of the common list: the one that the plugin shows as device 0.
-Outcome<void> BenchRank::open_raw() {
-    const auto settings = load_settings();
-    if (!settings) return failed(describe(settings.error()));
-    const auto list = ofi::discover(*settings, ofi::tagged_requirements(*settings));
-    if (!list || list->devices.empty()) {
-        result_.no_device = true;
-        return failed("no device of this provider on this machine");
-    }
-    const ofi::DeviceInfo& device = list->devices.front();
-    auto raw = RawEndpoint::open({device.provider, device.domain_name, tx_, rx_, kRawContexts});
-    if (!raw) return failed("plain endpoint: " + describe(raw.error()));
-    raw_ = std::move(*raw);
-    if (auto done = exchange_raw_names(); !done)
-        return failed("exchange of plain addresses: " + describe(done.error()));
-    drivers_[static_cast<std::size_t>(Via::tagged)] = std::make_unique<TaggedDriver>(*raw_);
-    drivers_[static_cast<std::size_t>(Via::write)] = std::make_unique<WriteDriver>(*raw_);
-    if (rank_ == 0) {
-        set_text(result_.provider, device.provider.c_str());
-        set_text(result_.domain, device.domain_name.c_str());
-    }
-    return {};
+/// Both ranks fill, so that a get finds as much as a put brings.
+void BenchRank::fill(const Cell& cell, std::uint32_t buffers) {
+    std::fill(rx_.begin(), rx_.end(), std::byte{0});
+    for (std::uint32_t i = 0; i < buffers; ++i)
+        fill_pattern(std::span(tx_).subspan(buffer_offset(cell.work, i), cell.work.bytes),
+                     key(cell, i));
 }
 
-Status BenchRank::exchange_raw_names() {
-    DUOFI_TRY(channel_.send(raw_->name()));
-    DUOFI_TRY(channel_.send_value(raw_->exposed()));
-    DUOFI_ASSIGN(const std::vector<std::byte> name, channel_.receive(Deadline(kStepLimit)));
-    DUOFI_ASSIGN(const RawRemote remote, channel_.receive_value<RawRemote>(Deadline(kStepLimit)));
-    return raw_->set_peer(name, remote);
-}
-
-Outcome<loader::NetClient::Pair> BenchRank::connect_net(const loader::NetClient& client) {
-    loader::NetHandle own{};
-    auto listener = client.listen(0, own);
-    if (!listener) return failed(loader::to_string(listener.error()));
-    if (auto sent = channel_.send_value(own); !sent) return failed(describe(sent.error()));
-    auto peer = channel_.receive_value<loader::NetHandle>(Deadline(kStepLimit));
-    if (!peer) return failed(describe(peer.error()));
-    auto pair = client.connect_and_accept(0, *peer, *listener, Deadline(kStepLimit));
-    if (!pair) return failed(loader::to_string(pair.error()));
-    return std::move(*pair);
-}
-
-Outcome<void> BenchRank::open_net() {
-    auto net = open_and_init();
-    if (!net) return failed(net.error());
-    net_.emplace(std::move(*net));
-    if (net_->devices < 1) return failed("the plugin shows no device");
-    ncclNetProperties_v6_t properties{};
-    if (net_->table->getProperties(0, &properties) != ncclSuccess)
-        return failed("getProperties of device 0 failed");
-    const loader::NetClient client(net_->table);
-    auto pair = connect_net(client);
-    if (!pair) return failed("connection of the plugin: " + pair.error());
-    auto opened = NetDriver::open(net_->table, std::move(*pair), {tx_, rx_});
-    if (!opened) return failed(describe(opened.error()));
-    drivers_[static_cast<std::size_t>(Via::net)] = std::move(*opened);
-    if (rank_ != 0) return {};
-    set_text(result_.device, properties.name ? properties.name : "");
-    set_text(result_.library, net_->plugin.library_path().c_str());
-    if (net_->provider != "unknown" && net_->provider != result_.provider.data())
-        return failed("the plugin uses provider " + net_->provider + ", not the one measured raw");
-    return {};
+std::uint64_t BenchRank::wrong_bytes(const Cell& cell, std::uint32_t buffers) const {
+    std::uint64_t wrong = 0;
+    for (std::uint32_t i = 0; i < buffers; ++i)
+        wrong += count_wrong(
+            std::span(rx_).subspan(buffer_offset(cell.work, i), cell.work.bytes), key(cell, i));
+    return wrong;
 }
 
 Outcome<Sample> BenchRank::measure(std::uint32_t index, std::uint32_t iterations, bool check) {
@@ -163,25 +99,24 @@ Outcome<Sample> BenchRank::measure(std::uint32_t index, std::uint32_t iterations
         return failed(fmt::format("{} {} B window {}: {}", to_string(cell.via), work.bytes,
                                   work.window, describe(error)));
     };
-    const PairChannel::Idle idle = [&] { return raw_->poll(); };
-    if (check)
-        for (std::uint32_t i = 0; i < iterations; ++i)
-            fill_pattern(std::span(tx_).subspan(buffer_offset(work, i), work.bytes), key(cell, i));
+    const PairChannel::Idle idle = [&] { return sides_->raw().poll(); };
+    if (check) fill(cell, iterations);
     if (auto sent = channel_.send_value(Command{index, iterations, check ? 1u : 0u}); !sent)
         return explain(sent.error());
     auto ready = channel_.receive_value<Reply>(Deadline(kStepLimit), idle);
     if (!ready) return explain(ready.error());
     const Stopwatch watch;
-    if (auto done = driver(cell.via).lead(work); !done) return explain(done.error());
+    if (auto done = sides_->driver(cell.via).lead(work); !done) return explain(done.error());
     const double share = watch.share();
     const auto elapsed = static_cast<double>(watch.elapsed());
     auto reply = channel_.receive_value<Reply>(Deadline(kStepLimit), idle);
     if (!reply) return explain(reply.error());
-    if (reply->wrong_bytes > 0)
+    const std::uint64_t wrong =
+        check && gets(cell.via) ? wrong_bytes(cell, iterations) : reply->wrong_bytes;
+    if (wrong > 0)
         return failed(fmt::format("{} {} B window {}: {} wrong bytes", to_string(cell.via),
-                                  work.bytes, work.window, reply->wrong_bytes));
-    const double halves = work.shape == Shape::ping_pong ? 2 : 1;
-    return Sample{elapsed / 1e3 / iterations / halves, std::min(share, reply->share)};
+                                  work.bytes, work.window, wrong));
+    return Sample{elapsed / 1e3 / iterations / parts_of(work), std::min(share, reply->share)};
 }
 
 /// Again, a few times, when one of the threads did not get its core; the least disturbed one
@@ -206,8 +141,7 @@ Outcome<void> BenchRank::check_and_calibrate(std::uint32_t index) {
     for (;;) {
         auto sample = measure(index, iterations, false);
         if (!sample) return failed(sample.error());
-        const double halves = work.shape == Shape::ping_pong ? 2 : 1;
-        const double seconds = sample->microseconds * halves * iterations * 1e-6;
+        const double seconds = sample->microseconds * parts_of(work) * iterations * 1e-6;
         const double wanted = iterations * options_.measurement_s / std::max(seconds, 1e-9);
         work.iterations = static_cast<std::uint32_t>(
             std::clamp(wanted, 1.0 * std::max(16u, 2 * work.window), 1.0 * kMaxIterations));
@@ -239,22 +173,21 @@ Status BenchRank::follow_one(const Command& command) {
     const Cell& cell = cells_[command.cell];
     Workload work = cell.work;
     work.iterations = command.iterations;
-    if (command.check) std::fill(rx_.begin(), rx_.end(), std::byte{0});
-    DUOFI_TRY(driver(cell.via).prepare(work));
+    if (command.check) fill(cell, command.iterations);
+    Driver& driver = sides_->driver(cell.via);
+    DUOFI_TRY(driver.prepare(work));
     DUOFI_TRY(channel_.send_value(Reply{}));
     const Stopwatch watch;
-    DUOFI_TRY(driver(cell.via).follow(work));
+    DUOFI_TRY(driver.follow(work));
     Reply reply{watch.share(), 0};
-    for (std::uint32_t i = 0; command.check && i < command.iterations; ++i)
-        reply.wrong_bytes +=
-            count_wrong(std::span(rx_).subspan(buffer_offset(work, i), work.bytes), key(cell, i));
+    if (command.check && !gets(cell.via)) reply.wrong_bytes = wrong_bytes(cell, command.iterations);
     return channel_.send_value(reply);
 }
 
 Outcome<void> BenchRank::follow() {
     for (;;) {
         const auto command =
-            channel_.receive_value<Command>(Deadline(kStepLimit), [&] { return raw_->poll(); });
+            channel_.receive_value<Command>(Deadline(kStepLimit), [&] { return sides_->raw().poll(); });
         if (!command) return failed("next command: " + describe(command.error()));
         if (command->iterations == 0) return {};
         if (command->cell >= cells_.size()) return failed("command for a cell that is not there");
@@ -264,9 +197,11 @@ Outcome<void> BenchRank::follow() {
 
 Outcome<void> BenchRank::run(const std::string& provider) {
     set_plugin_environment(provider);
+    set_rma_environment();
     route_logs();
-    if (auto done = open_raw(); !done) return done;
-    if (auto done = open_net(); !done) return done;
+    auto sides = BenchSides::open(rank_, channel_, {tx_, rx_}, result_);
+    if (!sides) return failed(sides.error());
+    sides_ = std::move(*sides);
     return rank_ == 0 ? lead() : follow();
 }
 

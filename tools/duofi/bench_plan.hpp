@@ -9,20 +9,72 @@
 
 namespace duofi::tool {
 
-/// What carries the messages.
-enum class Via : std::uint32_t { tagged, write, net };
-inline constexpr std::size_t kViaCount = 3;
+/// What one pair of processes compares: messages over the net table, or operations of the RMA
+/// table.
+enum class Part : std::uint32_t { two_sided, one_sided };
+
+[[nodiscard]] constexpr const char* to_string(Part part) noexcept {
+    return part == Part::two_sided ? "two_sided" : "one_sided";
+}
+
+/// What carries the data.
+enum class Via : std::uint32_t {
+    tagged,
+    write,
+    net,
+    raw_put,
+    raw_put_signal,
+    raw_get,
+    rma_put,
+    rma_put_signal,
+    rma_get,
+};
+inline constexpr std::size_t kViaCount = 9;
 
 [[nodiscard]] constexpr const char* to_string(Via via) noexcept {
     switch (via) {
         case Via::tagged:
             return "raw tagged";
         case Via::write:
+        case Via::raw_put_signal:
             return "raw writedata";
         case Via::net:
             return "net table";
+        case Via::raw_put:
+            return "raw write";
+        case Via::raw_get:
+            return "raw read";
+        case Via::rma_put:
+        case Via::rma_put_signal:
+        case Via::rma_get:
+            return "RMA table";
     }
     return "";
+}
+
+/// The column that a yardstick stands beside; a plugin's column for itself.
+[[nodiscard]] constexpr Via plugin_side(Via via) noexcept {
+    switch (via) {
+        case Via::raw_put:
+            return Via::rma_put;
+        case Via::raw_put_signal:
+            return Via::rma_put_signal;
+        case Via::raw_get:
+            return Via::rma_get;
+        case Via::tagged:
+        case Via::write:
+            return Via::net;
+        default:
+            return via;
+    }
+}
+[[nodiscard]] constexpr bool is_plugin(Via via) noexcept {
+    return plugin_side(via) == via;
+}
+
+/// The data arrives at the rank that leads.
+[[nodiscard]] constexpr bool gets(Via via) noexcept {
+    return plugin_side(via) == Via::rma_get;
 }
 
 struct Cell {
@@ -31,23 +83,15 @@ struct Cell {
 };
 
 /// Workloads in order of the table; within one, the yardsticks before the plugin.
-[[nodiscard]] inline std::vector<Cell> bench_cells() {
-    std::vector<Cell> cells{{Via::tagged, {Shape::ping_pong, 8, 1, 1}},
-                            {Via::net, {Shape::ping_pong, 8, 1, 1}}};
-    for (const std::uint32_t bytes : {65536u, 1048576u})
-        for (const std::uint32_t window : {1u, 32u})
-            for (const Via via : {Via::tagged, Via::write, Via::net})
-                cells.push_back({via, {Shape::stream, bytes, window, 1}});
-    return cells;
-}
+[[nodiscard]] std::vector<Cell> bench_cells(Part part);
 
-inline constexpr std::size_t kMaxCells = 16;
+inline constexpr std::size_t kMaxCells = 18;
 inline constexpr std::size_t kMaxRounds = 1000;
 
 /// One measurement. `share`: part of one core that the slower-served of the two measuring threads
 /// got.
 struct Sample {
-    double microseconds = 0;  ///< half a round trip, or one message of a stream
+    double microseconds = 0;  ///< half a round trip, one operation, or one message of a stream
     double share = 0;
 };
 
@@ -59,8 +103,11 @@ using Text = std::array<char, 256>;
 
 /// Lies in memory shared by the two processes and their parent; written by rank 0.
 struct BenchResult {
+    Part part = Part::two_sided;      ///< set by the parent
     Text provider{}, domain{}, device{}, library{};
     Text error{};                     ///< empty = complete; each rank may write it once
+    std::uint32_t table_version = 0;
+    bool delivery = false;  ///< raw one-sided writes complete when they are applied at the target
     std::uint64_t checked_bytes = 0;  ///< compared before anything was timed
     std::uint32_t rounds = 0;         ///< complete ones
     bool no_device = false;           ///< nothing to measure: the provider offers no device here

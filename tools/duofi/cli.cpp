@@ -86,7 +86,11 @@ void add_bench(CLI::App& app, BenchOptions& options) {
               ->check(CLI::Range(0.001, 10.0)),
           "SECONDS");
     label(sub->add_option("--csv", options.csv_file, "also write every measurement there"), "FILE");
-    sub->add_flag("--proxy-only", options.proxy_only, "only the GIN proxy on a table of no-ops");
+    CLI::Option* proxy_only = sub->add_flag("--proxy-only", options.proxy_only,
+                                            "only the GIN proxy on a table of no-ops");
+    sub->add_flag("--one-sided-only", options.one_sided_only,
+                  "only the RMA table against raw writes and reads")
+        ->excludes(proxy_only);
     sub->add_flag("--json", options.json, "JSON lines in place of the table");
     sub->footer(kExitCodes);
 }

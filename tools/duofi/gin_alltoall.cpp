@@ -7,8 +7,8 @@
 #include <cstring>
 #include <new>
 
+#include "common/gin/store_exchange.hpp"
 #include "common/loader/host_logger.hpp"
-#include "tools/duofi/gin_exchange.hpp"
 #include "tools/duofi/pattern.hpp"
 
 namespace duofi::tool {
@@ -22,20 +22,6 @@ std::span<const std::byte> bytes_of(const T& value) {
 }
 
 }  // namespace
-
-gin::Exchange store_exchange(bootstrap::Store& store, Nanoseconds limit) {
-    return {store.rank(), store.size(),
-            [&store, limit](std::span<const std::byte> mine, std::span<std::byte> all) -> Status {
-                DUOFI_ASSIGN(const std::vector<bootstrap::Bytes> blocks,
-                             store.gather("gin exchange", mine, Deadline(limit)));
-                for (std::size_t i = 0; i < blocks.size(); ++i) {
-                    if (blocks[i].size() != mine.size())
-                        return fail(Errc::invalid_argument, "gin exchange");
-                    std::ranges::copy(blocks[i], all.subspan(i * mine.size()).begin());
-                }
-                return {};
-            }};
-}
 
 AllToAll::AllToAll(const AllToAllConfig& config, bootstrap::Store& store)
     : config_(config), store_(store), rank_(store.rank()), size_(store.size()) {}
@@ -83,7 +69,7 @@ Outcome<void> AllToAll::set_up() {
     gin::GinOptions options;
     options.device = config_.device % rma_.devices;
     auto proxy = gin::GinProxy::open(rma_.table, rma_.gin_instance,
-                                     store_exchange(store_, config_.limit), options);
+                                     gin::store_exchange(store_, config_.limit), options);
     if (!proxy) return failed(text(describe(proxy.error())));
     proxy_ = std::move(*proxy);
     memory_.resize(2 * config_.largest * static_cast<std::size_t>(size_));

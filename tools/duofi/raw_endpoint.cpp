@@ -40,6 +40,16 @@ InfoList make_hints(const RawConfig& config) {
     return hints;
 }
 
+/// Does the provider still offer itself when completions have to mean delivery?
+bool grants_delivery(fi_info& hints) {
+    hints.tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+    fi_info* found = nullptr;
+    const int rc = fi_getinfo(usable_version(), nullptr, nullptr, 0, &hints, &found);
+    const InfoList list(found);
+    hints.tx_attr->op_flags = 0;
+    return rc == 0 && found != nullptr;
+}
+
 /// The entry to use: exact provider, IPv4 before anything else.
 fi_info* choose(fi_info* list, const RawConfig& config) {
     fi_info* any = nullptr;
@@ -66,6 +76,7 @@ Result<std::unique_ptr<RawEndpoint>> RawEndpoint::open(const RawConfig& config) 
     fi_info* info = choose(list.get(), config);
     if (!info) return fail(Errc::no_data, "choice of provider", FI_ENODATA);
     std::unique_ptr<RawEndpoint> self(new RawEndpoint(config));
+    self->delivery_ = grants_delivery(*hints);
     DUOFI_TRY(self->open_objects(*info));
     DUOFI_TRY(self->register_memory(*info));
     DUOFI_TRY(self->read_name());
@@ -124,11 +135,16 @@ Result<RawFid<fid_mr>> RawEndpoint::register_range(fi_info& info, std::span<std:
 
 Status RawEndpoint::register_memory(fi_info& info) {
     // Application keys must differ within a domain (P7).
-    DUOFI_ASSIGN(tx_region_, register_range(info, config_.tx, FI_SEND | FI_WRITE, 0x71));
-    DUOFI_ASSIGN(rx_region_, register_range(info, config_.rx, FI_RECV | FI_REMOTE_WRITE, 0x72));
-    exposed_.key = fi_mr_key(rx_region_.get());
-    if (info.domain_attr->mr_mode & FI_MR_VIRT_ADDR)
-        exposed_.address = reinterpret_cast<std::uintptr_t>(config_.rx.data());
+    DUOFI_ASSIGN(tx_region_,
+                 register_range(info, config_.tx, FI_SEND | FI_WRITE | FI_REMOTE_READ, 0x71));
+    DUOFI_ASSIGN(rx_region_,
+                 register_range(info, config_.rx, FI_RECV | FI_READ | FI_REMOTE_WRITE, 0x72));
+    exposed_.tx.key = fi_mr_key(tx_region_.get());
+    exposed_.rx.key = fi_mr_key(rx_region_.get());
+    if (info.domain_attr->mr_mode & FI_MR_VIRT_ADDR) {
+        exposed_.tx.address = reinterpret_cast<std::uintptr_t>(config_.tx.data());
+        exposed_.rx.address = reinterpret_cast<std::uintptr_t>(config_.rx.data());
+    }
     return {};
 }
 
@@ -142,7 +158,7 @@ Status RawEndpoint::read_name() {
     return {};
 }
 
-Status RawEndpoint::set_peer(std::span<const std::byte> name, RawRemote remote) {
+Status RawEndpoint::set_peer(std::span<const std::byte> name, const RawExposed& remote) {
     if (fi_av_insert(addresses_.get(), name.data(), 1, &peer_, 0, nullptr) != 1)
         return fail(Errc::system, "fi_av_insert", FI_EINVAL);
     remote_ = remote;
@@ -216,8 +232,45 @@ Status RawEndpoint::post_write(unsigned slot, std::size_t offset, std::size_t by
     Operation& operation = sends_[slot];
     return post(operation, "fi_writedata", [&] {
         return fi_writedata(endpoint_.get(), config_.tx.data() + offset, bytes,
-                            fi_mr_desc(tx_region_.get()), data, peer_, remote_.address + offset,
-                            remote_.key, &operation.context);
+                            fi_mr_desc(tx_region_.get()), data, peer_, remote_.rx.address + offset,
+                            remote_.rx.key, &operation.context);
+    });
+}
+
+Status RawEndpoint::post_write_message(unsigned slot, std::size_t offset, std::size_t bytes,
+                                       std::uint64_t flags) {
+    Operation& operation = sends_[slot];
+    const iovec local{config_.tx.data() + offset, bytes};
+    const fi_rma_iov remote{remote_.rx.address + offset, bytes, remote_.rx.key};
+    void* descriptor = fi_mr_desc(tx_region_.get());
+    fi_msg_rma message{};
+    message.msg_iov = &local;
+    message.desc = &descriptor;
+    message.iov_count = 1;
+    message.addr = peer_;
+    message.rma_iov = &remote;
+    message.rma_iov_count = 1;
+    message.context = &operation.context;
+    message.data = bytes;
+    flags |= FI_COMPLETION | (delivery_ ? FI_DELIVERY_COMPLETE : 0);
+    return post(operation, "fi_writemsg",
+                [&] { return fi_writemsg(endpoint_.get(), &message, flags); });
+}
+
+Status RawEndpoint::post_put(unsigned slot, std::size_t offset, std::size_t bytes) {
+    return post_write_message(slot, offset, bytes, 0);
+}
+
+Status RawEndpoint::post_put_signal(unsigned slot, std::size_t offset, std::size_t bytes) {
+    return post_write_message(slot, offset, bytes, FI_REMOTE_CQ_DATA);
+}
+
+Status RawEndpoint::post_get(unsigned slot, std::size_t offset, std::size_t bytes) {
+    Operation& operation = sends_[slot];
+    return post(operation, "fi_read", [&] {
+        return fi_read(endpoint_.get(), config_.rx.data() + offset, bytes,
+                       fi_mr_desc(rx_region_.get()), peer_, remote_.tx.address + offset,
+                       remote_.tx.key, &operation.context);
     });
 }
 

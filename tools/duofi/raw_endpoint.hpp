@@ -29,10 +29,14 @@ struct RawConfig {
     Nanoseconds wait_limit = 20 * kSecond;  ///< longest wait for one operation
 };
 
-/// Where the peer may write.
+/// Where the peer may write or read.
 struct RawRemote {
     std::uint64_t address = 0;  ///< base to add offsets to; 0 with offset addressing (P7)
     std::uint64_t key = 0;
+};
+struct RawExposed {
+    RawRemote rx;  ///< may be written
+    RawRemote tx;  ///< may be read
 };
 
 struct FidCloser {
@@ -51,9 +55,11 @@ class RawEndpoint {
 
     /// Own address, to be handed to the peer.
     [[nodiscard]] const std::vector<std::byte>& name() const noexcept { return name_; }
-    /// Where the peer may write with write_with_data: the start of `rx`.
-    [[nodiscard]] RawRemote exposed() const noexcept { return exposed_; }
-    [[nodiscard]] Status set_peer(std::span<const std::byte> name, RawRemote remote);
+    /// To be handed to the peer, too.
+    [[nodiscard]] const RawExposed& exposed() const noexcept { return exposed_; }
+    [[nodiscard]] Status set_peer(std::span<const std::byte> name, const RawExposed& remote);
+    /// The provider grants completions of writes that mean "applied at the target".
+    [[nodiscard]] bool delivery() const noexcept { return delivery_; }
 
     /// Posts on context `slot` (below `contexts`); a refused post is tried again while polling.
     [[nodiscard]] Status post_send(unsigned slot, std::size_t offset, std::size_t bytes,
@@ -62,6 +68,12 @@ class RawEndpoint {
                                       std::uint64_t tag);
     [[nodiscard]] Status post_write(unsigned slot, std::size_t offset, std::size_t bytes,
                                     std::uint64_t data);
+    /// From tx to the peer's rx; completes when it is applied there, if the provider grants that.
+    [[nodiscard]] Status post_put(unsigned slot, std::size_t offset, std::size_t bytes);
+    /// The same with remote completion data, which the peer waits for with wait_writes.
+    [[nodiscard]] Status post_put_signal(unsigned slot, std::size_t offset, std::size_t bytes);
+    /// From the peer's tx to rx.
+    [[nodiscard]] Status post_get(unsigned slot, std::size_t offset, std::size_t bytes);
     [[nodiscard]] Status wait_send(unsigned slot);
     [[nodiscard]] Status wait_receive(unsigned slot);
     /// Waits until `count` writes with data arrived since the last take_writes().
@@ -83,6 +95,8 @@ class RawEndpoint {
                                           std::uint64_t access, std::uint64_t key);
     Status read_name();
     Status report_failed_entry();
+    Status post_write_message(unsigned slot, std::size_t offset, std::size_t bytes,
+                              std::uint64_t flags);
     template <typename Post>
     Status post(Operation& operation, const char* what, Post&& attempt);
     template <typename Ready>
@@ -98,7 +112,8 @@ class RawEndpoint {
     std::vector<std::byte> name_;
     std::vector<Operation> sends_, receives_;
     fi_addr_t peer_ = FI_ADDR_UNSPEC;
-    RawRemote exposed_, remote_;
+    RawExposed exposed_, remote_;
+    bool delivery_ = false;
     std::uint64_t writes_seen_ = 0;
 };
 

@@ -222,7 +222,10 @@ DUOFI_RMA_CONFORMANCE(data_calls_do_not_wait) {
             requests.push_back(
                 bounded([&] { return post_signal(team.on(), put, inc(words, 0)); }, "iputSignal"));
             requests.push_back(bounded(
-                [&] { return post_get(team.on(), copy(window, 0, 4096, window, kBytes / 2, to)); },
+                [&] {
+                    return post_get(team.on(),
+                                    copy(window, kBytes / 2, 4096, window, kBytes / 2, to));
+                },
                 "iget"));
         }
         const Deadline deadline(rma_patience());

@@ -216,6 +216,21 @@ DUOFI_RMA_CONFORMANCE(requests_are_recycled) {
     rank.barrier();
 }
 
+// E-2: a request that was told done is no request any more.
+DUOFI_RMA_CONFORMANCE(a_finished_request_is_dead) {
+    log_capture::expect_warn("");
+    RmaTeam team(rank, rma_of(rank));
+    RmaMemory window(team, 128);
+    rank.barrier();
+    void* request = post_put(team.on(), copy(window, 0, 64, window, 64, next_of(team)));
+    rma_wait(team.on(), request);
+    int done = 7;
+    const ncclResult_t result = (*team.rma)->test(team.coll.get(), request, &done);
+    require(result == ncclInvalidArgument, "test of a finished request gave {}",
+            result_name(result));
+    exchange_all(rank, team);
+}
+
 // E-5: nothing is done.
 DUOFI_RMA_CONFORMANCE(a_null_request_is_done) {
     RmaTeam team(rank, rma_of(rank));

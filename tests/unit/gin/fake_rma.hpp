@@ -2,6 +2,7 @@
 // ranks of this process, and misbehaves when told to. One FakeRma per test; any thread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -48,8 +49,21 @@ struct Faults {
     bool last_error = false;
 };
 
-struct FakeRegion;
+class FakeRma;
 struct FakeGroup;
+struct FakeRegion {
+    FakeGroup* group = nullptr;
+    std::size_t number = 0;  // order of registration in the group
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+};
+
+struct FakeGroup {
+    FakeRma* owner = nullptr;
+    std::vector<FakeGroup*>* world = nullptr;
+    int rank = 0;
+    std::vector<FakeRegion*> regions;
+};
 
 class FakeRma {
   public:
@@ -91,6 +105,7 @@ class FakeRma {
         std::size_t arrived = 0, left = 0;
     };
 
+    static std::atomic<FakeRma*> current_;  // what entries without an object reach
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<FakeCall> calls_;

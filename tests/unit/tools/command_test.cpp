@@ -200,10 +200,30 @@ TEST(Bench, compares_both_and_writes_every_measurement) {
     const Ended bench =
         Command({"bench", "--provider", "shm", "-r", "2", "-t", "0.002", "--csv", file}).wait();
     EXPECT_EQ(bench.exit_code, 0) << bench.err;
-    EXPECT_TRUE(contains(bench.out, "1 MiB stream W=32  raw writedata")) << bench.out;
+    EXPECT_TRUE(contains(bench.out, "1 MiB stream W=32      raw writedata")) << bench.out;
+    EXPECT_TRUE(contains(bench.out, "1 MiB get W=32         raw read")) << bench.out;
     std::ifstream csv(file);
-    EXPECT_EQ(std::count(std::istreambuf_iterator<char>(csv), {}, '\n'), 1 + 2 * 14);
+    EXPECT_EQ(std::count(std::istreambuf_iterator<char>(csv), {}, '\n'), 1 + 2 * (14 + 18));
     std::filesystem::remove(file);
+}
+
+TEST(Bench, one_sided_only_measures_nothing_else) {
+    const Ended bench = Command({"bench", "--one-sided-only", "--provider", "shm", "-r", "1", "-t",
+                                 "0.002", "--json"})
+                            .wait();
+    EXPECT_EQ(bench.exit_code, 0) << bench.err;
+    EXPECT_EQ(std::count(bench.out.begin(), bench.out.end(), '\n'), 9);
+    EXPECT_TRUE(contains(bench.out, "\"part\":\"one_sided\"")) << bench.out;
+    EXPECT_FALSE(contains(bench.out, "\"part\":\"two_sided\"")) << bench.out;
+}
+
+TEST(Bench, refuses_to_time_an_rma_plugin_that_damages_data) {
+    const Ended bench =
+        Command({"bench", "--one-sided-only", "--provider", "shm", "-r", "1", "-t", "0.002"},
+                {{"NCCL_RMA_PLUGIN", "corrupting"}, {"DUOFI_RMA", "1"}})
+            .wait();
+    EXPECT_EQ(bench.exit_code, 1);
+    EXPECT_TRUE(contains(bench.err, "wrong bytes")) << bench.err;
 }
 
 TEST(Bench, refuses_to_time_a_plugin_that_damages_data) {

@@ -1,5 +1,6 @@
 // Init that succeeds: order and lines of I1-I14 (net contract 4.1), environment batch
 // (architecture 4.11).
+#include "common/util/library_file.hpp"
 #include "net_plugin/init_sequence.hpp"
 
 #include <gtest/gtest.h>
@@ -203,8 +204,8 @@ TEST(InitSequence, SecondInitIsAsGoodAsTheFirst) {  // 1.7
 }
 
 TEST(InitSequence, FileOfAnAddress) {
-    EXPECT_NE(file_of(reinterpret_cast<const void*>(&::sysconf)).find("libc"), std::string::npos);
-    EXPECT_EQ(file_of(nullptr), "");
+    EXPECT_NE(library_file(reinterpret_cast<const void*>(&::sysconf)).find("libc"), std::string::npos);
+    EXPECT_EQ(library_file(nullptr), "");
 }
 
 TEST(InitSequence, ChangedSettingsAreListed) {

@@ -17,7 +17,7 @@ class Connect : public EntryTest {
         EXPECT_EQ(table.closeListen(listener), ncclSuccess);
     }
     static bool scratch_is_zero(const HandleArray& h) {
-        for (std::size_t i = kWireHandleBytes; i < h.size(); ++i)
+        for (std::size_t i = ofi::kListenHandleBytes; i < h.size(); ++i)
             if (h[i] != 0) return false;
         return true;
     }
@@ -106,7 +106,7 @@ TEST_F(Connect, a_replayed_copy_of_a_finished_attempt_starts_anew) {
 }
 
 TEST_F(Connect, garbage_in_the_scratch_part_is_no_attempt) {
-    for (std::size_t i = kWireHandleBytes; i < handle.size(); ++i) handle[i] = '\xff';
+    for (std::size_t i = ofi::kListenHandleBytes; i < handle.size(); ++i) handle[i] = '\xff';
     void* comm = nullptr;
     ASSERT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
     ASSERT_NE(comm, nullptr);
@@ -130,7 +130,7 @@ TEST_F(Connect, bad_handles_have_their_codes_and_one_line) {
     bad = handle;
     bad[4] = 99;  // version
     EXPECT_EQ(table.connect(0, bad.data(), &comm), ncclInvalidUsage);
-    set_handle_provider(provider_mark("another"));
+    set_handle_provider(ofi::provider_mark("another"));
     bad = handle;
     EXPECT_EQ(table.connect(0, bad.data(), &comm), ncclInvalidUsage);
     const auto told = lines();
@@ -178,7 +178,7 @@ TEST_F(Connect, a_late_call_for_a_swept_attempt_starts_anew) {
     ASSERT_EQ(table.connect(0, handle.data(), &comm), ncclSuccess);
     age(handle, 1000 * kSecond);
     HandleArray other = handle;
-    std::memset(other.data() + kWireHandleBytes, 0, kWireHandleBytes);
+    std::memset(other.data() + ofi::kListenHandleBytes, 0, ofi::kListenHandleBytes);
     void* second = nullptr;
     ASSERT_EQ(table.connect(0, other.data(), &second), ncclSuccess);  // sweeps the old one
     (void)calls();

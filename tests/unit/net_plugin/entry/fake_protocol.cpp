@@ -118,7 +118,7 @@ void FakeOwner::retire(Request& request) noexcept {
 Result<ListenComm*> FakeEndpoint::listen(Handle& handle) {
     script_.enter("endpoint.listen");
     if (script_.fail_listen != Errc{}) return fail(script_.fail_listen, "listen");
-    handle.provider = provider_mark(kFakeProvider);
+    handle.provider = ofi::provider_mark(kFakeProvider);
     handle.port = 7;
     handle.nonce[0] = std::byte{9};
     handle.name.length = 4;
@@ -168,7 +168,7 @@ Device* FakePlugin::get_device(int index) noexcept {
 
 EntryTest::EntryTest() {
     set_plugin(&fake);
-    set_handle_provider(provider_mark(kFakeProvider));
+    set_handle_provider(ofi::provider_mark(kFakeProvider));
 }
 
 EntryTest::~EntryTest() {

@@ -11,7 +11,7 @@ namespace {
 
 Handle example() {
     Handle handle;
-    handle.provider = provider_mark("net");
+    handle.provider = ofi::provider_mark("net");
     handle.port = 0x00010203;
     for (std::size_t i = 0; i < handle.nonce.size(); ++i)
         handle.nonce[i] = static_cast<std::byte>(0xa0 + i);
@@ -28,21 +28,21 @@ HandleBytes written(const Handle& handle) {
 }
 
 Errc code_of(const HandleBytes& bytes) {
-    const auto read = read_handle(bytes, provider_mark("net"));
+    const auto read = read_handle(bytes, ofi::provider_mark("net"));
     return read ? Errc{} : read.error().code;
 }
 
 TEST(Handle, golden_bytes) {
     // magic, version 1, name length, reserved; FNV-1a of "net"; port; nonce; name; nothing behind
-    static constexpr unsigned char kGolden[kWireHandleBytes] = {
+    static constexpr unsigned char kGolden[ofi::kListenHandleBytes] = {
         0x44, 0x55, 0x4f, 0x46, 0x01, 0x10, 0x00, 0x00, 0x58, 0x91, 0x99, 0x25,
         0x03, 0x02, 0x01, 0x00, 0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7,
         0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf, 0x01, 0x02, 0x03, 0x04,
         0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10};
-    static constexpr unsigned char kZeros[kHandleBytes - kWireHandleBytes] = {};
+    static constexpr unsigned char kZeros[kHandleBytes - ofi::kListenHandleBytes] = {};
     const HandleBytes bytes = written(example());
     EXPECT_EQ(std::memcmp(bytes.bytes, kGolden, sizeof(kGolden)), 0);
-    EXPECT_EQ(std::memcmp(bytes.bytes + kWireHandleBytes, kZeros, sizeof(kZeros)), 0)
+    EXPECT_EQ(std::memcmp(bytes.bytes + ofi::kListenHandleBytes, kZeros, sizeof(kZeros)), 0)
         << "the scratch part arrives zero (net contract 3.2)";
 }
 
@@ -51,9 +51,9 @@ TEST(Handle, fits_the_64_bytes_of_old_tables_with_the_longest_name) {
     handle.name.length = ofi::EndpointName::kMaxBytes;
     handle.name.bytes.fill(std::byte{0xee});
     HandleBytes bytes = written(handle);
-    std::memset(bytes.bytes + kWireHandleBytes, 0,
-                kHandleBytes - kWireHandleBytes);  // v4 copies 64
-    const auto read = read_handle(bytes, provider_mark("net"));
+    std::memset(bytes.bytes + ofi::kListenHandleBytes, 0,
+                kHandleBytes - ofi::kListenHandleBytes);  // v4 copies 64
+    const auto read = read_handle(bytes, ofi::provider_mark("net"));
     ASSERT_TRUE(read.has_value());
     EXPECT_TRUE(read->name == handle.name);
     EXPECT_EQ(read->nonce, handle.nonce);
@@ -118,19 +118,19 @@ TEST(Handle, other_version_and_other_provider) {
         bytes.bytes[4] = static_cast<std::byte>(version);
         EXPECT_EQ(code_of(bytes), Errc::invalid_usage);
     }
-    const auto read = read_handle(written(example()), provider_mark("shm"));
+    const auto read = read_handle(written(example()), ofi::provider_mark("shm"));
     ASSERT_FALSE(read.has_value());
     EXPECT_EQ(read.error().code, Errc::invalid_usage);
 }
 
 TEST(Handle, provider_marks_differ) {
-    EXPECT_EQ(provider_mark(""), 2166136261u);
-    EXPECT_EQ(provider_mark("a"), 0xe40c292cu);  // published FNV-1a value
+    EXPECT_EQ(ofi::provider_mark(""), 2166136261u);
+    EXPECT_EQ(ofi::provider_mark("a"), 0xe40c292cu);  // published FNV-1a value
     const char* names[] = {"",    "net",     "tcp", "tcp;ofi_rxm",
                            "shm", "sockets", "efa", "verbs;ofi_rxm"};
     for (const char* a : names)
         for (const char* b : names)
-            EXPECT_EQ(provider_mark(a) == provider_mark(b), std::strcmp(a, b) == 0);
+            EXPECT_EQ(ofi::provider_mark(a) == ofi::provider_mark(b), std::strcmp(a, b) == 0);
 }
 
 TEST(Handle, random_bytes_never_pass_the_checks_by_accident) {
@@ -140,7 +140,7 @@ TEST(Handle, random_bytes_never_pass_the_checks_by_accident) {
         for (std::byte& b : bytes.bytes) b = static_cast<std::byte>(random());
         if (i % 2 == 0)
             std::memcpy(bytes.bytes, written(example()).bytes, 5);  // right magic and version
-        const auto read = read_handle(bytes, provider_mark("net"));
+        const auto read = read_handle(bytes, ofi::provider_mark("net"));
         EXPECT_FALSE(read.has_value());
         EXPECT_FALSE(read_connect_state(bytes).has_value());
     }
@@ -156,7 +156,7 @@ TEST(ConnectState, round_trip_leaves_the_travelling_part_alone) {
     EXPECT_EQ(state->attempt, &object);
     EXPECT_EQ(state->generation, 42u);
     EXPECT_EQ(code_of(bytes), Errc{});
-    EXPECT_EQ(std::memcmp(bytes.bytes, written(example()).bytes, kWireHandleBytes), 0);
+    EXPECT_EQ(std::memcmp(bytes.bytes, written(example()).bytes, ofi::kListenHandleBytes), 0);
     clear_connect_state(bytes);
     EXPECT_FALSE(read_connect_state(bytes).has_value());
     EXPECT_EQ(std::memcmp(&bytes, written(example()).bytes, sizeof(bytes)), 0);

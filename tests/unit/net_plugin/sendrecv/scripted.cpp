@@ -25,7 +25,7 @@ void Scripted::TearDown() {
 }
 
 SendComm* Scripted::ask() {
-    handle_.provider = provider_mark(info.provider);
+    handle_.provider = ofi::provider_mark(info.provider);
     handle_.port = kRemotePort;
     handle_.nonce = ofi::make_nonce();
     handle_.name = fake_name(kRemote);

@@ -68,7 +68,7 @@ void WireLink::ask(const Handle& handle, const std::function<void(ofi::Hello&)>&
 Handle WireLink::handle(const std::string& provider) {
     nonce_ = ofi::make_nonce();
     Handle handle;
-    handle.provider = provider_mark(find_device(provider)->provider);
+    handle.provider = ofi::provider_mark(find_device(provider)->provider);
     handle.port = port_;
     handle.nonce = nonce_;
     handle.name = node_.ofi().name();
