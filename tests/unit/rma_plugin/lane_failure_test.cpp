@@ -1,5 +1,5 @@
-// Units: rma_plugin/lane, rma_plugin/context, rma_plugin/group, rma_plugin/signal/apply.
-// Ranks that are lost, leave or break the protocol, and contexts that end with operations under way (E-7, X-5, X-7).
+// Units: rma_plugin/lane, rma_plugin/group, rma_plugin/signal/apply.
+// Ranks that are lost, leave or break the protocol (E-7, X-7).
 #include <cstring>
 #include <mutex>
 
@@ -24,18 +24,6 @@ class LaneFailure : public ScriptedGroup {
             EXPECT_EQ(call(), nullptr);
             EXPECT_EQ(result, ncclRemoteError);
         }
-    }
-    /// The rank is as good as before.
-    void expect_works(std::uint32_t rank) {
-        fake->hold_transfers(false);
-        fake->forget_sent();
-        Request* request = put_signal(rank, 10);
-        ASSERT_NE(request, nullptr);
-        poll();
-        SignalBody body;
-        std::memcpy(&body, said(rank, MessageKind::rma_signal).at(0).payload.data(), sizeof(body));
-        say(rank, MessageKind::rma_applied, 0, body.sequence);
-        EXPECT_EQ(ask(request), kDone);
     }
     void violate(const char* what, const std::function<void()>& say_it) {
         join();
@@ -147,9 +135,25 @@ TEST_F(LaneFailure, a_rank_that_leaves_fails_what_waits_for_it) {
 TEST_F(LaneFailure, a_rank_that_leaves_when_nothing_waits_is_no_error) {
     join();
     say(kHigh, MessageKind::rma_close);
+    fake->deliver(duofi::test::PacketText().add(MessageKind::goodbye, duofi::test::fake_name(number(kHigh))).bytes());
+    poll(2);
+    EXPECT_FALSE(last_error(*context)) << "nor is the end of its endpoint";
+    for (const auto& line : log.all()) EXPECT_NE(line.level, duofi::log::Level::warn) << line.text;
+}
+
+TEST_F(LaneFailure, answers_of_a_rank_that_has_left_hit_nobody) {
+    join();
+    Request* failed = put(kHigh, 10);
+    say(kHigh, MessageKind::rma_close);
     poll();
-    EXPECT_FALSE(last_error(*context));
-    EXPECT_TRUE(log.with("WARN").empty());
+    expect_lost_once({failed});
+    Request* next = put(kLow, 10);
+    ASSERT_EQ(next, failed) << "the same place, for another rank";
+    say(kHigh, MessageKind::rma_applied, 0, 9);
+    poll();
+    EXPECT_EQ(ask(next), kNotYet);
+    say(kLow, MessageKind::rma_applied, 0, 1);
+    EXPECT_EQ(ask(next), kDone);
 }
 
 TEST_F(LaneFailure, an_endpoint_that_closes_is_lost_for_its_group) {
@@ -232,87 +236,6 @@ TEST_F(LaneFailure, a_late_signal_is_dropped_counted_and_answered) {
     group->handle = nullptr;
     group.reset();
     EXPECT_EQ(log.with("1 signals for deregistered windows").size(), 1u) << log.dump();
-}
-
-class Abandoned : public LaneFailure {
-  protected:
-    void destroy() {
-        const Nanoseconds begin = now_ns();
-        ASSERT_EQ(destroy_context(caller()), ncclSuccess);
-        EXPECT_LT(now_ns() - begin, duofi::test::patience(2 * kSecond));
-        context = &group->add_context(1);
-        context->handle = open_object(*context);
-    }
-    [[nodiscard]] std::uint32_t held(std::uint32_t rank) {
-        const std::scoped_lock lock(endpoint->mutex());
-        return group->lane(rank)->peer()->data_in_flight;
-    }
-};
-
-TEST_F(Abandoned, transfers_in_flight_belong_to_nobody) {
-    join();
-    fake->hold_transfers(true);
-    std::vector<Request*> requests{put(kHigh, 10), put_signal(kHigh, 20), get(kHigh, 30), put(kLow, 40)};
-    destroy();
-    EXPECT_EQ(log.with("4 operations were not finished").size(), 1u) << log.dump();
-    EXPECT_EQ(held(kHigh), 0u);
-    for (Request* request : requests) EXPECT_EQ(ask(request), kStale);
-    for (int i = 0; i < 200; ++i)
-        for (Request* request : requests) ASSERT_NE(put(kLow, 0), request) << "the provider may still write there";
-    fake->complete_transfer(0);
-    fake->complete_transfer(0, FI_ECANCELED);
-    fake->complete_transfers();
-    poll(2);
-    EXPECT_EQ(losses(), 0u);
-    say(kHigh, MessageKind::rma_applied, 0, 2);
-    expect_works(kHigh);
-    expect_works(kLow);
-}
-
-TEST_F(Abandoned, what_has_not_left_never_leaves) {
-    join();
-    Context& other = group->add_context(1);
-    other.handle = open_object(other);
-    fake->refuse_transfers(duofi::test::FakeEndpoint::kForEver);
-    ASSERT_NE(put_signal(kHigh, 10), nullptr);
-    ASSERT_NE(put(kHigh, 20), nullptr);
-    void* kept = nullptr;
-    ASSERT_EQ(iput(other.handle, 0, 0, memory, 30, 0, memory, kHigh, 0, &kept), ncclSuccess);
-    destroy();
-    fake->refuse_transfers(0);
-    poll();
-    ASSERT_EQ(fake->transfers().size(), 1u);
-    EXPECT_EQ(fake->transfers()[0].size, 30u) << "of the other context";
-    EXPECT_TRUE(said(kHigh, MessageKind::rma_signal).empty());
-    say(kHigh, MessageKind::rma_applied, 0, 1);
-    EXPECT_EQ(ask(static_cast<Request*>(kept)), kDone);
-    expect_works(kHigh);
-}
-
-TEST_F(Abandoned, pieces_end_with_the_one_in_flight) {
-    settings.rma_segment = 64;
-    join();
-    fake->hold_transfers(true);
-    ASSERT_NE(put_signal(kHigh, 200), nullptr);
-    ASSERT_NE(get(kHigh, 200), nullptr);
-    destroy();
-    fake->complete_transfers();
-    poll(3);
-    EXPECT_EQ(fake->transfers().size(), 1u);
-    EXPECT_TRUE(said(kHigh, MessageKind::rma_signal).empty());
-    expect_works(kHigh);
-}
-
-TEST_F(Abandoned, answers_for_it_hit_nobody) {
-    join();
-    ASSERT_NE(put(kHigh, 10), nullptr);
-    destroy();
-    Request* next = put(kHigh, 10);
-    say(kHigh, MessageKind::rma_applied, 0, 1);
-    poll();
-    EXPECT_EQ(ask(next), kNotYet);
-    say(kHigh, MessageKind::rma_applied, 0, 2);
-    EXPECT_EQ(ask(next), kDone);
 }
 
 TEST_F(LaneFailure, an_operation_that_is_stuck_is_told_once) {

@@ -197,4 +197,16 @@ bool ScriptedGroup::last_error(const Context& of) const {
     return failed;
 }
 
+void ScriptedGroup::expect_works(std::uint32_t rank) {
+    fake->hold_transfers(false);
+    fake->forget_sent();
+    Request* request = put_signal(rank, 10);
+    ASSERT_NE(request, nullptr);
+    poll();
+    SignalBody body;
+    std::memcpy(&body, said(rank, MessageKind::rma_signal).at(0).payload.data(), sizeof(body));
+    say(rank, MessageKind::rma_applied, 0, body.sequence);
+    EXPECT_EQ(ask(request), kDone);
+}
+
 }  // namespace duofi::rma::unit

@@ -104,6 +104,8 @@ class ScriptedGroup : public ::testing::Test {
     /// The table's test, which polls.
     [[nodiscard]] Outcome ask(Request* request);
     [[nodiscard]] bool last_error(const Context& of) const;
+    /// The rank is as good as ever: a put with a signal to it gets done.
+    void expect_works(std::uint32_t rank);
 
     duofi::test::FakeFabric fabric;
     duofi::test::LogLines log{duofi::log::Level::info};

@@ -1,6 +1,7 @@
 // Units: rma_plugin/window_table, rma_plugin/entry.
 // The collective registration: what is said, what is judged, what is shared (M-1, M-4, M-5, M-11, M-14, M-15).
 #include <cstring>
+#include <thread>
 
 #include "tests/unit/rma_plugin/scripted_group.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 class Windows : public ScriptedGroup {
   protected:
     void SetUp() override {
-        settings.connect_timeout_s = 0.2;
+        settings.connect_timeout_s = 0.3;
         join();
     }
     using Adjust = std::function<void(std::uint32_t rank, WindowPart& part)>;
@@ -135,6 +136,43 @@ TEST_F(Windows, believe_a_rank_that_changes_its_mind) {
     answer_with([](std::uint32_t, WindowPart&) {}, kHigh);
     expect_refused(ncclRemoteError, more, 100);
     expect_next_works();
+}
+
+TEST_F(Windows, count_a_rank_that_tells_twice_once) {
+    const std::uint32_t next = window(memory).id() + 1;
+    for (int i = 0; i < 2; ++i) fake->deliver(part_packet(kHigh, next, part_of(kHigh, 100)));
+    poll();
+    fake->answer_sends({});
+    expect_refused(ncclRemoteError, more, 100);
+    EXPECT_EQ(log.with("1 of 3 ranks did not take part").size(), 1u) << log.dump();
+    expect_next_works();
+}
+
+TEST_F(Windows, keep_a_shared_one_until_the_others_have_spoken) {
+    settings.connect_timeout_s = 60;
+    answer([this](std::uint32_t rank, const SaidMessage& message) {
+        std::vector<Bytes> packets;
+        if (message.header.kind == static_cast<std::uint16_t>(MessageKind::rma_window_close))
+            packets.push_back(packet_of(rank, MessageKind::rma_window_closed, message.header.word));
+        return packets;
+    });
+    const std::uint32_t id = window(memory).id();
+    void* shared = nullptr;
+    std::thread again([&] { shared = reg(bytes, kBytes); });
+    // It waits for the others; meanwhile another thread gives back what it is about to share (T-2).
+    const Deadline deadline(duofi::test::patience(20 * kSecond));
+    while (told(kLow).size() < 2 && !deadline.passed()) std::this_thread::yield();
+    EXPECT_EQ(dereg_mr_sym(group->handle, memory), ncclSuccess);
+    for (const std::uint32_t rank : {kLow, kHigh}) {
+        WindowPart part = part_of(rank, kBytes);
+        part.covered_by = id;
+        fake->deliver(part_packet(rank, id + 1, part));
+    }
+    again.join();
+    ASSERT_NE(shared, nullptr) << log.dump();
+    EXPECT_EQ(endpoint->domain().registrations(), 1u);
+    void* request = nullptr;
+    EXPECT_EQ(iput(caller(), 0, 0, shared, 8, 0, shared, kHigh, 0, &request), ncclSuccess);
 }
 
 TEST_F(Windows, tell_the_others_when_our_own_part_fails) {

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -125,7 +126,8 @@ class WakeUp : public testing::TestWithParam<const char*> {
         const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + kPrefix.size() + target_->name().length);
         const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         ASSERT_GE(fd, 0);
-        EXPECT_EQ(::sendto(fd, "", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address), length), 1);
+        const ssize_t sent = ::sendto(fd, "", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address), length);
+        EXPECT_TRUE(sent == 1 || errno == EAGAIN) << errno;  // rung often enough
         ::close(fd);
     }
 
@@ -268,7 +270,7 @@ TEST_P(WakeUp, a_descriptor_that_cries_wolf_is_not_listened_to_for_ever) {
     }
     EXPECT_LT(target_->wait_descriptor(), 0) << "after " << rings << " rings";
     EXPECT_GT(rings, 30);
-    EXPECT_GT(polls_in_half_a_second(), kMostPollsAsleep) << "it looks by the clock again";
+    EXPECT_TRUE(until([&] { return polls_in_half_a_second() > kMostPollsAsleep; })) << "it looks by the clock again";
     send();
     EXPECT_TRUE(until([&] {
         poll(*sender_);
