@@ -67,7 +67,7 @@ Status Group::await_hellos(ListenComm& listener, std::span<const ofi::ListenHand
     std::uint32_t missing = 0, first = 0;
     bool told = false;  // the endpoint has said who is lost
     for_each_lane([&](Lane& lane) {
-        if (lane.joined()) return;
+        if (lane.joined() && !lane.lost()) return;
         if (missing++ == 0) first = lane.rank();
         told = told || lane.peer()->lost;
     });
@@ -87,7 +87,7 @@ Status Group::await_hellos(ListenComm& listener, std::span<const ofi::ListenHand
 // Lock held.
 bool Group::unknown_rank_gone() noexcept {
     bool gone = false;
-    for_each_lane([&](Lane& lane) { gone = gone || (lane.gone() && !lane.joined()); });
+    for_each_lane([&](Lane& lane) { gone = gone || lane.lost() || (lane.gone() && !lane.joined()); });
     return gone;
 }
 

@@ -185,7 +185,9 @@ void Lane::piece_done(Request& request, const ofi::Completion& completion) noexc
         if (request.pending()) fail_all();  // it had closed before
         return;
     }
-    if (request.posted < request.size)
+    if (request.cut_short && request.pending())
+        request.context->fail(request, ncclRemoteError);
+    else if (request.posted < request.size)
         group_.endpoint().mark_dirty(*peer_, *this);  // the next piece
     else
         settle(request);
@@ -195,14 +197,21 @@ void Lane::piece_done(Request& request, const ofi::Completion& completion) noexc
 void Lane::withdraw(std::uint32_t window) noexcept {
     unposted_.remove_if([&](Request& request) {
         if (request.remote_window != window) return false;
-        if (request.get && !request.in_flight) request.context->fail(request, ncclRemoteError);
+        if (request.get) return withdraw_get(request);
         request.size = request.posted;  // its data is dropped, its signal is not
-        if (request.get || request.signal.wanted || request.in_flight) return request.get && !request.in_flight;
+        if (request.signal.wanted || request.in_flight) return false;
         request.context->finish(request);
         return true;
     });
     withdrawn_.push_back(window);
     answer_withdrawals();
+}
+
+// true: it has failed at once; otherwise it fails when the piece under way is back.
+bool Lane::withdraw_get(Request& request) noexcept {
+    request.cut_short = true;
+    if (!request.in_flight) request.context->fail(request, ncclRemoteError);
+    return true;
 }
 
 // Writes are ahead of the answer on the same ordered way; reads must have come back.

@@ -39,6 +39,8 @@ class Lane : private ofi::PeerUser, private ofi::Flushable {
     [[nodiscard]] bool joined() const noexcept { return remote_port_ != 0; }
     /// Nothing can be sent to the rank any more: lost, or it has left the group.
     [[nodiscard]] bool gone() const noexcept { return lost_ || left_; }
+    /// By evidence, without having left.
+    [[nodiscard]] bool lost() const noexcept { return lost_ && !left_; }
     [[nodiscard]] ofi::Peer* peer() const noexcept { return peer_; }
     /// Is it worth while to ask the rank something and wait for the answer?
     [[nodiscard]] bool answers() const noexcept { return joined() && !gone() && (!silent_ || peer_->heard != silent_at_); }
@@ -84,6 +86,7 @@ class Lane : private ofi::PeerUser, private ofi::Flushable {
     void settle(Request& request) noexcept;
     void piece_done(Request& request, const ofi::Completion& completion) noexcept;
     void fail_all() noexcept;
+    [[nodiscard]] static bool withdraw_get(Request& request) noexcept;
     void answer_withdrawals() noexcept;
     [[nodiscard]] ofi::MessageHeader header_for(ofi::MessageKind kind) const noexcept;
 

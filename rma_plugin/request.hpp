@@ -48,8 +48,8 @@ struct Request {
     bool stall_told = false;
     bool get = false;
     bool in_flight = false;   ///< a piece is in the provider's hands
-    bool moved = false;       ///< the provider is done with all pieces
     bool applied = false;     ///< the target has it, or its word is not asked for
+    bool cut_short = false;   ///< a get whose target has withdrawn its memory before all pieces were asked for
     bool retired = false;     ///< the caller knows; the slot is free when the provider lets go of it
     Transfer transfer;
 

@@ -28,8 +28,8 @@ Request& RequestPool::acquire(Context& context, Nanoseconds now) {
     request.stall_told = false;
     request.get = false;
     request.in_flight = false;
-    request.moved = false;
     request.applied = false;
+    request.cut_short = false;
     request.retired = false;
     request.posted = 0;
     request.size = 0;

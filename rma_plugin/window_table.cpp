@@ -40,6 +40,7 @@ void WindowTable::on_part(std::uint32_t rank, const ofi::Message& message) noexc
     WindowPart part;
     if (message.payload.size() != sizeof(part)) return group_.violation(rank, "registration of a wrong length");
     std::memcpy(&part, message.payload.data(), sizeof(part));
+    if (message.header.word <= over_) return;
     Exchange& known = exchange(message.header.word);
     known.parts[rank] = part;
     if (known.told[rank]) return;
@@ -120,6 +121,7 @@ Status WindowTable::gather(std::uint32_t id, WindowPart own, std::vector<WindowP
     const std::scoped_lock lock(group_.endpoint().mutex());
     Exchange known = std::move(exchange(id));
     exchanges_.erase(id);
+    over_ = id;
     parts = std::move(known.parts);
     if (known.missing == 0) return {};
     log::warn(log::net | log::reg, messages::kRmaWindowIncomplete, known.missing, group_.size(), limit);

@@ -60,6 +60,7 @@ class WindowTable {
     Group& group_;
     Mutex registering_;       ///< one registration at a time; held while it waits for the others
     std::uint32_t next_id_ = 1;  ///< guarded by registering_
+    std::uint32_t over_ = 0;     ///< registrations up to this id are over: no word about them counts any more
     std::map<std::uint32_t, Exchange> exchanges_;
     std::map<std::uint32_t, std::unique_ptr<Window>> windows_;
 };
