@@ -47,7 +47,7 @@ TEST_F(Pool, starts_every_request_anew) {
     Request& used = acquire(pool);
     EXPECT_EQ(used.magic, Request::kMagic);
     EXPECT_TRUE(used.pending());
-    used.stall_told = used.get = used.in_flight = used.moved = used.applied = used.retired = true;
+    used.stall_told = used.get = used.in_flight = used.cut_short = used.applied = used.retired = true;
     used.size = used.posted = 10;
     used.sequence = 7;
     used.signal.wanted = true;
@@ -56,7 +56,7 @@ TEST_F(Pool, starts_every_request_anew) {
     EXPECT_EQ(used.state.load(), RequestState::free);
     Request& again = acquire(pool);
     ASSERT_EQ(&again, &used);
-    EXPECT_FALSE(again.stall_told || again.get || again.in_flight || again.moved || again.applied || again.retired);
+    EXPECT_FALSE(again.stall_told || again.get || again.in_flight || again.cut_short || again.applied || again.retired);
     EXPECT_EQ(again.size, 0u);
     EXPECT_EQ(again.posted, 0u);
     EXPECT_EQ(again.sequence, 0u);
