@@ -27,8 +27,9 @@ std::size_t open_objects() noexcept { return g_open.load(); }
 
 ObjectHandle* open_object(ObjectKind kind, void* object) {
     ObjectHandle* handle = caller_objects().handles.acquire();
-    handle->object = object;
-    handle->kind = kind;
+    handle->failed.store(false, std::memory_order_relaxed);
+    handle->object.store(object, std::memory_order_relaxed);
+    handle->kind.store(kind, std::memory_order_release);
     ++g_open;
     return handle;
 }

@@ -2,6 +2,7 @@
 // after its end is told instead of a crash. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "common/util/handle_slab.hpp"
@@ -21,8 +22,9 @@ enum class ObjectKind : std::uint32_t { none = 0, instance, listen, group, conte
 struct ObjectHandle {
     static constexpr std::uint64_t kMagic = 0x64756f66696f626a;  // "duofiobj"
     std::uint64_t magic = kMagic;
-    ObjectKind kind = ObjectKind::none;
-    void* object = nullptr;  ///< null once ended
+    std::atomic<ObjectKind> kind{ObjectKind::none};
+    std::atomic<void*> object{nullptr};  ///< null once ended
+    std::atomic<bool> failed{false};     ///< of a context: an operation has failed; asked from any thread
 };
 
 template <typename T>
@@ -64,9 +66,10 @@ template <typename T>
 [[nodiscard]] T* find_object(void* pointer) noexcept {
     const auto* handle = static_cast<const ObjectHandle*>(pointer);
     if (handle == nullptr || reinterpret_cast<std::uintptr_t>(handle) % alignof(ObjectHandle) != 0 ||
-        handle->magic != ObjectHandle::kMagic || handle->kind != kKindOf<T>) [[unlikely]]
+        handle->magic != ObjectHandle::kMagic ||
+        handle->kind.load(std::memory_order_acquire) != kKindOf<T>) [[unlikely]]
         return nullptr;
-    return static_cast<T*>(handle->object);
+    return static_cast<T*>(handle->object.load(std::memory_order_relaxed));
 }
 
 }  // namespace duofi::rma

@@ -57,8 +57,7 @@ void Context::abandon() noexcept {
     group_.for_each_lane([&](Lane& lane) { lane.abandon(*this); });
     pool_.for_each_slot([&](Request& request) {
         if (!request.in_flight) return;
-        request.transfer.request = nullptr;
-        request.lane->forget_transfer();
+        request.lane->adopt(request);
         pool_.keep_memory();
     });
 }

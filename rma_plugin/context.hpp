@@ -3,7 +3,6 @@
 // rest with the endpoint's lock held, except where marked.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "rma_plugin/caller_objects.hpp"
@@ -46,9 +45,10 @@ class Context {
     /// Waits a bounded time for what is outstanding, then takes it back from the lanes. No lock held.
     void drain(Nanoseconds limit);
 
-    /// Sticky: an operation has failed (queryLastError). No lock.
-    [[nodiscard]] bool has_failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
-    void set_failed() noexcept { failed_.store(true, std::memory_order_relaxed); }
+    /// Sticky: an operation has failed (queryLastError). Kept in the caller's pointer, which outlives us.
+    void set_failed() noexcept {
+        if (handle != nullptr) handle->failed.store(true, std::memory_order_relaxed);
+    }
 
     ObjectHandle* handle = nullptr;  ///< the caller's pointer
 
@@ -59,7 +59,6 @@ class Context {
     int count_;
     RequestPool pool_;
     std::uint32_t outstanding_ = 0;
-    std::atomic<bool> failed_{false};
 };
 
 }  // namespace duofi::rma

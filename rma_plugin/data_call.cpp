@@ -22,14 +22,23 @@ bool refuse_range(const DataCall& call, const char* what, std::uint64_t offset, 
     return false;
 }
 
-// Our own rank: at once, since nothing of ours is queued before it (rma contract 5.7). Put first, then add (G-9).
-void do_locally(const DataCall& call, bool get) noexcept {
+// Our own rank: at once, since nothing of ours is queued before it (rma contract 5.7). Put first, then add (G-9). No
+// lock: it may be long.
+ncclResult_t do_locally(const DataCall& call, bool get, void** out) {
+    Mutex& mutex = call.group().endpoint().mutex();
+    std::unique_lock lock(mutex);
+    Request& request = call.context->acquire_request();
+    lock.unlock();
     if (call.size != 0) {
         std::byte* to = get ? call.local : call.own_remote;
         const std::byte* from = get ? call.own_remote : call.local;
         std::memmove(to, from, call.size);  // ranges may overlap or be the same (P-3)
     }
     if (call.signal.wanted) apply_signal(call.own_word, call.signal.addend);
+    lock.lock();
+    call.context->finish(request);
+    *out = &request;
+    return ncclSuccess;
 }
 
 }  // namespace
@@ -83,6 +92,7 @@ bool add_data(DataCall& call, std::uint64_t local_off, void* local_handle, std::
     call.remote_address = part.address + remote_off;
     call.remote_key = part.key;
     call.remote = remote;
+    call.local_window = local->id();
     if (call.rank == call.group().rank()) call.own_remote = remote->data() + remote_off;
     return true;
 }
@@ -106,24 +116,32 @@ bool add_signal(DataCall& call, std::uint64_t offset, void* mhandle, std::uint64
     return true;
 }
 
+ncclResult_t finish_at_once(const DataCall& call, void** out) {
+    const std::scoped_lock lock(call.group().endpoint().mutex());
+    Request& request = call.context->acquire_request();
+    call.context->finish(request);
+    *out = &request;
+    return ncclSuccess;
+}
+
 ncclResult_t start(const DataCall& call, bool get, void** out) {
     Group& group = call.group();
+    if (call.rank == group.rank()) return do_locally(call, get, out);
     const std::scoped_lock lock(group.endpoint().mutex());
-    Lane* lane = group.lane(call.rank);
-    if (lane != nullptr && lane->gone()) {
+    Lane& lane = *group.lane(call.rank);
+    if (lane.gone()) {
         log::warn(log::net, messages::kRmaRankGone, call.operation, call.rank);
         return ncclRemoteError;
     }
     Request& request = call.context->acquire_request();
     *out = &request;
     // The other side has deregistered it meanwhile: data that comes late is dropped, a get has nothing to give.
-    const bool late = lane != nullptr && call.remote != nullptr && call.remote->withdrawn(call.rank);
+    const bool late = call.remote != nullptr && call.remote->withdrawn(call.rank);
     if (late && get) {
         call.context->fail(request, ncclRemoteError);
         return ncclSuccess;
     }
-    if (lane == nullptr || ((call.size == 0 || late) && !call.signal.wanted)) {
-        if (lane == nullptr) do_locally(call, get);
+    if ((call.size == 0 || late) && !call.signal.wanted) {
         call.context->finish(request);
         return ncclSuccess;
     }
@@ -131,11 +149,12 @@ ncclResult_t start(const DataCall& call, bool get, void** out) {
     request.local = call.local;
     request.size = late ? 0 : call.size;
     request.remote_window = call.remote != nullptr ? call.remote->id() : 0;
+    request.local_window = call.local_window;
     request.descriptor = call.descriptor;
     request.remote_address = call.remote_address;
     request.remote_key = call.remote_key;
     request.signal = call.signal;
-    lane->post(request);
+    lane.post(request);
     return ncclSuccess;
 }
 

@@ -22,6 +22,7 @@ struct DataCall {
     std::uint64_t remote_address = 0;
     std::uint64_t remote_key = 0;
     const Window* remote = nullptr;   ///< nullptr = no data
+    std::uint32_t local_window = 0;   ///< id
     std::byte* own_remote = nullptr;  ///< the remote bytes, when the rank is our own
     Signal signal{};
     std::byte* own_word = nullptr;    ///< the signal word, when the rank is our own
@@ -41,6 +42,8 @@ struct DataCall {
 /// A window of this group, or nullptr, logged.
 [[nodiscard]] Window* window_of(const DataCall& call, void* mhandle, const char* argument) noexcept;
 
+/// A request that is done at the first test.
+[[nodiscard]] ncclResult_t finish_at_once(const DataCall& call, void** request);
 /// Posts what was checked, or does it at once when the rank is our own. `get`: remote to local.
 [[nodiscard]] ncclResult_t start(const DataCall& call, bool get, void** request);
 

@@ -48,6 +48,10 @@ const ofi::DeviceInfo* find_device(const Process& ready, int index, const char* 
 ncclResult_t init(void** ctx, std::uint64_t comm_id, ncclDebugLogger_t logger, int table_version) {
     if (ctx == nullptr) return null_argument("init", "ctx");
     *ctx = nullptr;
+    if (in_forked_child()) {
+        log::warn(log::net, messages::kRmaForkedChild, "init");
+        return ncclInvalidUsage;
+    }
     const auto instance = open_instance(comm_id, logger, table_version);
     if (!instance) return abi::result_of(instance.error());
     *ctx = (*instance)->handle;
@@ -189,7 +193,6 @@ ncclResult_t create_context(void* coll_comm, ncclRmaConfig_v16_t* config, void**
         return ncclInvalidArgument;
     }
     Context& made = group->add_context(config->nContexts);  // rankStride is a hint
-    made.handle = open_object(made);
     *context = made.handle;
     return ncclSuccess;
 }

@@ -23,7 +23,7 @@ Group::~Group() {
     while (!contexts_.empty()) end_context(*contexts_.back(), std::max<Nanoseconds>(deadline - now_ns(), 0));
     windows_.clear();
     const std::scoped_lock lock(endpoint_->mutex());
-    for_each_lane([&](Lane& lane) { lane.close(true); });
+    for_each_lane([&](Lane& lane) { lane.close(connected_); });
     if (connected_) endpoint_->remove_passive_target();
     if (port_ != 0) endpoint_->ports().close(port_);
     if (late_signals_ != 0) log::info(log::net, messages::kRmaLateSignals, late_signals_, rank_);
@@ -44,15 +44,15 @@ void Group::on_message(const ofi::Message& message) noexcept {
         case ofi::MessageKind::rma_window_close: windows_.on_close(from, message.header.word); break;
         case ofi::MessageKind::rma_window_closed: windows_.on_closed(from, message.header.word); break;
         case ofi::MessageKind::rma_close:
-            broken_ = true;
+            // A rank whose own connect failed was never one of us (C-9).
+            if (message.header.value != 0 && !connected_) setup_error_ = Errc::remote;
             lane->on_left();
             break;
         default: break;
     }
 }
 
-void Group::rank_lost(std::uint32_t) noexcept {
-    broken_ = true;
+void Group::rank_lost() noexcept {
     for (auto& context : contexts_) context->set_failed();
 }
 
@@ -76,11 +76,10 @@ void Group::violation(std::uint32_t rank, const char* what) noexcept {
     endpoint_->lose_peer(*lane.peer(), what);
 }
 
-void Group::late_signal(std::uint32_t) noexcept { ++late_signals_; }
-
 Context& Group::add_context(int count) {
     auto context = std::make_unique<Context>(*this, count);
     Context& added = *context;
+    added.handle = open_object(added);  // before a lost rank could want to mark it
     const std::scoped_lock both(contexts_mutex_, endpoint_->mutex());
     contexts_.push_back(std::move(context));
     return added;

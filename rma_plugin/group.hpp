@@ -56,15 +56,15 @@ class Group : private ofi::PortOwner {
     void end_context(Context& context, Nanoseconds limit = kDrainLimit);
 
     // --- lock of the endpoint held ---
-    void rank_lost(std::uint32_t rank) noexcept;
+    void rank_lost() noexcept;
     void fail_requests(const Lane& lane) noexcept;
     /// Is a read from that window of the lane's rank under way?
     [[nodiscard]] bool reads_from(const Lane& lane, std::uint32_t window) noexcept;
     /// What a rank sent makes no sense: it is given up.
     void violation(std::uint32_t rank, const char* what) noexcept;
-    void late_signal(std::uint32_t rank) noexcept;
-    /// A rank other than our own is lost or has left.
-    [[nodiscard]] bool broken() const noexcept { return broken_; }
+    void late_signal() noexcept { ++late_signals_; }
+    /// A control call waits for the other ranks: their silence is looked into.
+    [[nodiscard]] bool awaiting() const noexcept { return awaiting_; }
 
     /// Polls until `done()` says so, checked with the lock held; false after `limit`. No lock held by the caller.
     template <typename Done>
@@ -74,10 +74,14 @@ class Group : private ofi::PortOwner {
         for (;;) {
             {
                 const std::scoped_lock lock(endpoint_->mutex());
+                awaiting_ = true;
                 endpoint_->poll();
-                if (done()) return true;
+                const bool over = done();
+                if (over || deadline.passed()) {
+                    awaiting_ = false;
+                    return over;
+                }
             }
-            if (deadline.passed()) return false;
             pause.next();
         }
     }
@@ -102,7 +106,7 @@ class Group : private ofi::PortOwner {
     bool remote_completion_;
     std::size_t segment_;
     bool connected_ = false;
-    bool broken_ = false;
+    bool awaiting_ = false;
     Errc setup_error_{};                ///< of connect; 0 = none
     std::uint64_t late_signals_ = 0;
 

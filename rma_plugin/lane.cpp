@@ -22,10 +22,15 @@ Status Lane::open(const ofi::EndpointName& name) {
     return {};
 }
 
-void Lane::close(bool tell) noexcept {
+void Lane::close(bool connected) noexcept {
     if (peer_ == nullptr) return;
     ofi::Endpoint& endpoint = group_.endpoint();
-    if (tell && joined() && !gone()) send(ofi::MessageKind::rma_close, 0, 0, {});
+    if (joined() && !gone()) send(ofi::MessageKind::rma_close, 0, connected ? 0 : 1, {});
+    for (Request* orphan : orphans_) {  // the provider has them, nobody else: their memory is never used again
+        orphan->transfer.request = nullptr;
+        --peer_->data_in_flight;
+    }
+    orphans_.clear();
     endpoint.forget_dirty(*peer_, *this);
     endpoint.remove_user(*peer_, *this);
     endpoint.release_peer(peer_);
@@ -78,7 +83,10 @@ void Lane::pump() noexcept {
     if (!unposted_.empty() && !gone()) group_.endpoint().mark_dirty(*peer_, *this);
 }
 
-void Lane::flush() noexcept { pump(); }
+void Lane::flush() noexcept {
+    if (!withdrawn_.empty()) answer_withdrawals();
+    pump();
+}
 
 // true: the operation has left the queue and the next one may follow.
 bool Lane::post_head(Request& request) noexcept {
@@ -144,15 +152,20 @@ void Lane::send_mark() noexcept {
         group_.endpoint().mark_dirty(*peer_, *this);
         return;
     }
-    const std::uint64_t sequence = issued_;
+    const std::uint64_t sequence = issued_, before = told_;
     told_ = sequence;
-    if (!send(ofi::MessageKind::rma_mark, 0, sequence, {}) && !gone()) told_ = 0;
+    if (send(ofi::MessageKind::rma_mark, 0, sequence, {}) || gone()) return;
+    told_ = before;  // no memory for a packet now
+    group_.endpoint().mark_dirty(*peer_, *this);
 }
 
 void Lane::send_answer() noexcept {
     if (gone() || !joined() || answered_ >= received_) return;
     const std::uint64_t sequence = received_;
-    if (send(ofi::MessageKind::rma_applied, 0, sequence, {})) answered_ = sequence;
+    if (send(ofi::MessageKind::rma_applied, 0, sequence, {}))
+        answered_ = sequence;
+    else if (!gone())
+        group_.endpoint().mark_dirty(*peer_, *this);
 }
 
 // Done when the provider has let go of the caller's memory and, for puts, the target has applied it.
@@ -172,7 +185,12 @@ void Lane::transfer_complete(ofi::Operation& op, const ofi::Completion& completi
 void Lane::piece_done(Request& request, const ofi::Completion& completion) noexcept {
     request.in_flight = false;
     --in_provider_;
-    if (peer_ != nullptr) --peer_->data_in_flight;
+    --peer_->data_in_flight;
+    if (request.context == nullptr) {
+        std::erase(orphans_, &request);
+        if (!withdrawn_.empty()) answer_withdrawals();
+        return;
+    }
     if (request.retired) {
         request.context->reuse(request);
         return;
@@ -216,10 +234,21 @@ bool Lane::withdraw_get(Request& request) noexcept {
 
 // Writes are ahead of the answer on the same ordered way; reads must have come back.
 void Lane::answer_withdrawals() noexcept {
-    std::erase_if(withdrawn_, [&](std::uint32_t window) {
-        if (group_.reads_from(*this, window)) return false;
-        return gone() || send(ofi::MessageKind::rma_window_closed, window, 0, {});
-    });
+    for (std::size_t i = 0; i < withdrawn_.size();) {
+        const std::uint32_t window = withdrawn_[i];
+        const bool orphaned = std::any_of(orphans_.begin(), orphans_.end(), [&](const Request* orphan) {
+            return orphan->get && orphan->remote_window == window;
+        });
+        if (orphaned || group_.reads_from(*this, window)) {
+            ++i;
+            continue;
+        }
+        withdrawn_.erase(withdrawn_.begin() + static_cast<std::ptrdiff_t>(i));  // sending may come back here
+        if (gone() || send(ofi::MessageKind::rma_window_closed, window, 0, {})) continue;
+        withdrawn_.push_back(window);
+        group_.endpoint().mark_dirty(*peer_, *this);
+        return;
+    }
 }
 
 void Lane::abandon(const Context& context) noexcept {
@@ -228,9 +257,14 @@ void Lane::abandon(const Context& context) noexcept {
     unapplied_.remove_if(of_context);
 }
 
-void Lane::forget_transfer() noexcept {
-    --in_provider_;
-    --peer_->data_in_flight;
+void Lane::adopt(Request& orphan) {
+    orphan.context = nullptr;
+    orphans_.push_back(&orphan);
+}
+
+bool Lane::works_on(std::uint32_t local_window) const noexcept {
+    return std::any_of(orphans_.begin(), orphans_.end(),
+                       [&](const Request* orphan) { return orphan->local_window == local_window; });
 }
 
 void Lane::on_applied(std::uint64_t sequence) noexcept {
@@ -242,7 +276,9 @@ void Lane::on_applied(std::uint64_t sequence) noexcept {
     }
 }
 
-bool Lane::waiting() const noexcept { return !unposted_.empty() || !unapplied_.empty() || in_provider_ != 0; }
+bool Lane::waiting() const noexcept {
+    return !unposted_.empty() || !unapplied_.empty() || in_provider_ != 0 || (group_.awaiting() && !gone());
+}
 
 void Lane::on_left() noexcept {
     left_ = true;
@@ -252,7 +288,7 @@ void Lane::on_left() noexcept {
 void Lane::on_peer_lost() noexcept {
     if (lost_) return;
     lost_ = true;
-    if (!left_) group_.rank_lost(rank_);
+    if (!left_) group_.rank_lost();
     fail_all();
 }
 

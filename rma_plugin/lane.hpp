@@ -30,8 +30,8 @@ class Lane : private ofi::PeerUser, private ofi::Flushable {
 
     /// Finds the peer behind a handle's name. Errors: invalid_argument, logged.
     [[nodiscard]] Status open(const ofi::EndpointName& name);
-    /// Says goodbye if told to, forgets the peer. Nothing may wait in the lane any more.
-    void close(bool tell) noexcept;
+    /// Says goodbye, `connected` or because connect has failed, and forgets the peer. Nothing may wait in the lane.
+    void close(bool connected) noexcept;
 
     /// The rank has introduced itself.
     void join(const ofi::Hello& hello) noexcept;
@@ -54,8 +54,10 @@ class Lane : private ofi::PeerUser, private ofi::Flushable {
     void post(Request& request) noexcept;
     /// Takes what has not been posted, and what only waits for an answer, of a context that ends.
     void abandon(const Context& context) noexcept;
-    /// A transfer that the provider still holds is nobody's any more.
-    void forget_transfer() noexcept;
+    /// A transfer that the provider still holds has lost its context: the lane looks after it.
+    void adopt(Request& orphan);
+    /// Does the provider still work on our part of the window?
+    [[nodiscard]] bool works_on(std::uint32_t local_window) const noexcept;
 
     /// A control message to the rank; false if it is gone.
     bool send(ofi::MessageKind kind, std::uint32_t word, std::uint64_t value,
@@ -107,6 +109,7 @@ class Lane : private ofi::PeerUser, private ofi::Flushable {
     std::uint64_t told_ = 0;       ///< of these, how many a mark or signal has covered
     std::uint32_t signals_ = 0;
     std::uint32_t in_provider_ = 0;
+    std::vector<Request*> orphans_;  ///< transfers in the provider whose contexts have ended
     bool pumping_ = false;
     bool pump_again_ = false;
 

@@ -45,7 +45,7 @@ ncclResult_t iflush(void* context, int stream, void* mhandle, std::uint32_t rank
     DataCall call;
     if (!begin_call(call, "iflush", context, stream, rank) || window_of(call, mhandle, "mhandle") == nullptr)
         return ncclInvalidArgument;
-    return start(call, false, request);
+    return finish_at_once(call, request);
 }
 
 }  // namespace duofi::rma

@@ -60,6 +60,7 @@ struct Request {
     std::uint64_t remote_address = 0;
     std::uint64_t remote_key = 0;
     std::uint32_t remote_window = 0;  ///< id; 0 = no data
+    std::uint32_t local_window = 0;
     Signal signal;
     std::uint64_t sequence = 0;  ///< place in the lane's order
 

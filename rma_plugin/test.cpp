@@ -78,9 +78,8 @@ ncclResult_t query_last_error(void* context, bool* has_error) {
         return ncclInvalidArgument;
     }
     *has_error = false;
-    const Context* known = find_object<Context>(context);
-    if (known == nullptr) return bad_object("queryLastError", "rmaCtx");
-    *has_error = known->has_failed();
+    if (find_object<Context>(context) == nullptr) return bad_object("queryLastError", "rmaCtx");
+    *has_error = static_cast<const ObjectHandle*>(context)->failed.load(std::memory_order_relaxed);
     return ncclSuccess;
 }
 

@@ -108,7 +108,7 @@ bool WindowTable::all_share(const std::vector<WindowPart>& parts) noexcept {
 
 Status WindowTable::gather(std::uint32_t id, WindowPart own, std::vector<WindowPart>& parts) {
     const double limit = group_.settings().connect_timeout_s;
-    const auto told = [&] { return exchange(id).missing == 0 || group_.broken(); };
+    const auto told = [&] { return exchange(id).missing == 0 || silent_rank_gone(id); };
     {
         const std::scoped_lock lock(group_.endpoint().mutex());
         Exchange& known = exchange(id);
@@ -128,6 +128,14 @@ Status WindowTable::gather(std::uint32_t id, WindowPart own, std::vector<WindowP
     own.status = static_cast<std::int32_t>(in_time ? Errc::remote : Errc::timed_out);
     tell_others(id, own);  // who hears the rest later must not believe that it worked
     return fail(in_time ? Errc::remote : Errc::timed_out, "regMrSym");
+}
+
+// Lock held. A rank that is gone and has not told its part: nothing more comes.
+bool WindowTable::silent_rank_gone(std::uint32_t id) {
+    const Exchange& known = exchange(id);
+    bool gone = false;
+    group_.for_each_lane([&](Lane& lane) { gone = gone || (lane.gone() && !known.told[lane.rank()]); });
+    return gone;
 }
 
 Status WindowTable::judge(const std::vector<WindowPart>& parts) const {
@@ -199,6 +207,7 @@ bool WindowTable::someone_asked() noexcept {
     bool asked = false;
     for (auto& [id, window] : windows_)
         group_.for_each_lane([&, &known = *window](Lane& lane) {
+            asked = asked || (known.handle_ == nullptr && !lane.gone() && lane.works_on(known.id()));
             if (known.asked_[lane.rank()] && lane.gone()) known.asked_[lane.rank()] = false;
             asked = asked || known.asked_[lane.rank()];
         });

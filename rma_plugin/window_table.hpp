@@ -56,6 +56,7 @@ class WindowTable {
     void ask_others(Window& window) noexcept;
     void await_others();
     [[nodiscard]] bool someone_asked() noexcept;
+    [[nodiscard]] bool silent_rank_gone(std::uint32_t id);
 
     Group& group_;
     Mutex registering_;       ///< one registration at a time; held while it waits for the others

@@ -97,11 +97,14 @@ std::string Endpoint::peer_text(const Peer& peer) const {
 }
 
 void Endpoint::forget_local_peer(const EndpointName& name) noexcept {
-    for (auto& peer : peers_) {
-        if (peer->lost || peer->departed || !(peer->name == name)) continue;
-        poll();  // what it sent is in our memory or lost with it
-        peer->departed = true;
-        drop_queued(*peer);
+    if (find_peer(name) == nullptr) return;
+    poll();  // what it sent is in our memory or lost with it; may change the list of peers
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+        Peer& peer = *peers_[i];
+        if (peer.gone() || !(peer.name == name)) continue;
+        peer.departed = true;
+        drop_queued(peer);
+        tell_users(peer);
     }
 }
 

@@ -72,7 +72,6 @@ struct Peer {
     HostIdentity identity{};           ///< from the handshake
     bool process_visible = false;      ///< identity names a process that we can look at
     std::uint64_t heard_at_tick = 0;
-    std::uint64_t heard_at_rouse = 0;
     Nanoseconds roused_at = 0;
     Nanoseconds silent_since = 0;
     Nanoseconds exited_at = 0;

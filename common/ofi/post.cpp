@@ -14,6 +14,7 @@ std::byte* Endpoint::reserve(Peer& peer, const MessageHeader& header, bool bound
     if (peer.staged != nullptr && peer.staged->used + bytes > packet_limit(peer)) {
         enqueue_staged(peer);
         post_queued(peer);
+        if (peer.gone()) return nullptr;
     }
     if (peer.staged == nullptr) {
         if (bounded && peer.queued >= kMaxQueuedPackets) return nullptr;

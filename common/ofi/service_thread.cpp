@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/ofi/endpoint.hpp"
+#include "common/util/scope_exit.hpp"
 #include "common/util/unique_fd.hpp"
 
 namespace duofi::ofi {
@@ -45,7 +46,9 @@ class Service {
     void add(Endpoint& endpoint) {
         const std::scoped_lock lock(mutex_);
         served_.push_back({&endpoint, endpoint.poll_count()});
+        ScopeExit undo([&] { served_.pop_back(); });
         if (!thread_.joinable()) start();
+        undo.release();
         ring();
     }
 
@@ -89,8 +92,8 @@ class Service {
         sigset_t all, before;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
+        const ScopeExit restore([&] { pthread_sigmask(SIG_SETMASK, &before, nullptr); });
         thread_ = std::thread([this, run = ++run_] { loop(run); });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
 
     // Lock held. A later start gets another run number, so an old thread never serves a new life.

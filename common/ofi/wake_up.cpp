@@ -60,11 +60,9 @@ void Endpoint::open_bell() noexcept {
 void Endpoint::rouse(Peer& peer) noexcept {
     if (!bell_) return;
     const Nanoseconds now = tick_time();
-    const bool quiet = now - peer.roused_at > kQuietBeforeRing && peer.heard == peer.heard_at_rouse;
-    if (!quiet && peer.heard == peer.heard_at_rouse) return;
-    peer.heard_at_rouse = peer.heard;
-    peer.roused_at = now;
+    const bool quiet = now - peer.roused_at > kQuietBeforeRing;
     if (!quiet) return;
+    peer.roused_at = now;
     sockaddr_un address;
     const socklen_t length = bell_address(peer.name, address);
     ::sendto(bell_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);

@@ -23,7 +23,7 @@ void Lane::on_signal(const ofi::Message& message) noexcept {
     Window* window = group_.windows().find(message.header.word);
     const std::uint64_t offset = message.header.value;
     if (window == nullptr)
-        group_.late_signal(rank_);  // the word was deregistered: dropped and counted
+        group_.late_signal();  // the word was deregistered: dropped and counted
     else if (!window->covers_locally(offset, sizeof(std::uint64_t)) || !is_signal_word(window->data() + offset))
         group_.violation(rank_, "signal outside its window");
     else

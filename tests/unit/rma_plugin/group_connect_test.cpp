@@ -225,7 +225,26 @@ TEST_F(GroupConnect, counts_a_rank_that_leaves_right_behind_its_introduction) {
     auto connected = connect();
     ASSERT_TRUE(connected.has_value()) << log.dump();
     EXPECT_TRUE((*connected)->lane(kHigh)->gone());
-    EXPECT_TRUE((*connected)->broken());
+}
+
+// ... but one whose own connect failed says so, and nobody goes on with it (C-9).
+TEST_F(GroupConnect, fails_with_a_rank_whose_own_connect_failed) {
+    listen();
+    introduce(kLow);
+    fake->answer_sends([this](const FakeSend& send) {
+        std::vector<Bytes> packets;
+        if (send.remote != number(kHigh)) return packets;
+        for (const SaidMessage& message : duofi::test::messages_of(send.bytes)) {
+            const auto hello = ofi::parse_hello(message.payload);
+            if (!hello) continue;
+            learn_port(hello->port);
+            packets.push_back(packet_of(kHigh, MessageKind::rma_close, 0, 1));
+        }
+        return packets;
+    });
+    auto connected = connect();
+    ASSERT_FALSE(connected.has_value());
+    EXPECT_EQ(connected.error().code, Errc::remote);
 }
 
 TEST_F(GroupConnect, refuses_introductions_that_are_not_for_this_listen_comm) {

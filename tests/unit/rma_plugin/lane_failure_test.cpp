@@ -40,7 +40,6 @@ class LaneFailure : public ScriptedGroup {
 TEST_F(LaneFailure, an_error_of_one_write_fails_all_of_its_rank_once) {
     join();
     Context& other = group->add_context(1);
-    other.handle = open_object(other);
     fake->hold_transfers(true);
     std::vector<Request*> requests{put(kHigh, 10), put_signal(kHigh, 10), get(kHigh, 10)};
     Request* elsewhere = put(kLow, 10);

@@ -112,7 +112,6 @@ TEST_F(LaneOrder, a_refusal_of_one_rank_holds_up_no_other) {
 TEST_F(LaneOrder, all_contexts_of_a_group_share_the_order) {
     join();
     Context& other = group->add_context(1);
-    other.handle = open_object(other);
     fake->refuse_transfers(FakeEndpoint::kForEver);
     ASSERT_NE(put(kHigh, 10), nullptr);
     void* request = nullptr;

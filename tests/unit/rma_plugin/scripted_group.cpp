@@ -63,7 +63,6 @@ void ScriptedGroup::join() {
     group->instance = &instance;
     group->handle = open_object(*group);
     context = &group->add_context(1);
-    context->handle = open_object(*context);
     port_ = group_port();
     answer_registrations();
     memory = reg(bytes, kBytes);
