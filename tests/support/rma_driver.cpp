@@ -85,9 +85,10 @@ void RmaModule::close() {
 
 const Rma& Rma::process(int version) {
     static std::once_flag once;
-    static Rma* rma = nullptr;  // the module stays for the life of the process
+    static RmaModule* module = nullptr;  // both stay for the life of the process
+    static Rma* rma = nullptr;
     std::call_once(once, [version] {
-        auto* module = new RmaModule(plugin_path());
+        module = new RmaModule(plugin_path());
         rma = new Rma(module->table(version), version);
     });
     require(rma->version() == version, "one table version per process");
