@@ -6,8 +6,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <regex>
-#include <string>
 #include <system_error>
 
 #include "tests/unit/net_plugin/sendrecv/fabric.hpp"
@@ -30,7 +28,7 @@ class MutexFailure : public OverProvider {
     /// The same in a child process, which must live. Without a lock in its way a call may also succeed. A child that
     /// was made while the service thread held a lock waits for it for ever: that one is ended, and another is made.
     template <typename Call>
-    static void expect_survives(Side& side, Call&& call, const char* expected = "failed cleanly") {
+    static void expect_survives(Side& side, Call&& call, bool may_succeed = false) {
         constexpr int kTries = 10;
         for (int attempt = 0; attempt < kTries; ++attempt) {
             const pid_t child = ::fork();
@@ -44,8 +42,7 @@ class MutexFailure : public OverProvider {
             if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) continue;
             ASSERT_TRUE(WIFEXITED(status)) << "it ended by signal " << WTERMSIG(status);
             ASSERT_TRUE(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3) << "exit " << WEXITSTATUS(status);
-            const std::string text = WEXITSTATUS(status) == 0 ? "it failed cleanly" : "it succeeded";
-            EXPECT_TRUE(std::regex_search(text, std::regex(expected))) << text;
+            EXPECT_TRUE(may_succeed || WEXITSTATUS(status) == 0) << "it succeeded";
             return;
         }
         FAIL() << "every child met a lock";
@@ -99,7 +96,7 @@ TEST_P(MutexFailure, does_not_end_the_process_when_a_done_request_is_given_back)
             int done = 0;
             (void)test_request(request, &done, nullptr);
         },
-        "failed cleanly|succeeded");
+        true);
     (void)finish(request);
 }
 
