@@ -216,10 +216,7 @@ TEST_P(WakeUp, a_bell_is_rung_once_after_a_pause) {
         ++peer_->heard;  // its answer
     }
     send();
-    EXPECT_EQ(rings(), 0) << "they are talking";
-    advance(200 * kMillisecond);
-    send();
-    EXPECT_EQ(rings(), 1);
+    EXPECT_EQ(rings(), 1) << "an answer of long ago does not keep it awake";
 }
 
 TEST_P(WakeUp, nobody_at_home_is_no_error) {
