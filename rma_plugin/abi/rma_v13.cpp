@@ -2,7 +2,7 @@
 #include "common/abi/boundary.hpp"
 #include "common/abi/rma_v13.h"
 #include "common/util/version.hpp"
-#include "rma_plugin/entry.hpp"
+#include "rma_plugin/abi/unhinted.hpp"
 
 namespace duofi::rma::v13 {
 
@@ -33,21 +33,11 @@ ncclResult_t reg_mr_sym_dmabuf(void* coll_comm, void* data, std::size_t size, in
     return rma::reg_mr_sym_dmabuf(coll_comm, data, size, type, offset, fd, flags, mhandle);
 }
 
-ncclResult_t iput(void* context, int stream, std::uint64_t src_off, void* src, std::size_t size, std::uint64_t dst_off,
-                  void* dst, std::uint32_t rank, void** request) {
-    return rma::iput(context, stream, src_off, src, size, dst_off, dst, rank, 0, request);
-}
-
 ncclResult_t iput_signal(void* context, int stream, std::uint64_t src_off, void* src, std::size_t size,
                          std::uint64_t dst_off, void* dst, std::uint32_t rank, std::uint64_t signal_off, void* signal,
                          std::uint64_t value, std::uint32_t op, void** request) {
     return rma::iput_signal(context, stream, src_off, src, size, dst_off, dst, rank, signal_off, signal, value, op,
                             true, 0, request);
-}
-
-ncclResult_t iget(void* context, int stream, std::uint64_t remote_off, void* remote, std::size_t size,
-                  std::uint64_t local_off, void* local, std::uint32_t rank, void** request) {
-    return rma::iget(context, stream, remote_off, remote, size, local_off, local, rank, 0, request);
 }
 
 }  // namespace
@@ -72,9 +62,9 @@ const ncclRma_v13_t ncclRmaPlugin_v13 = {
     .destroyContext = entry<&rma::destroy_context>,
     .closeColl = entry<&rma::close_coll>,
     .closeListen = entry<&rma::close_listen>,
-    .iput = entry<&rma::v13::iput>,
+    .iput = entry<&rma::unhinted::iput>,
     .iputSignal = entry<&rma::v13::iput_signal>,
-    .iget = entry<&rma::v13::iget>,
+    .iget = entry<&rma::unhinted::iget>,
     .iflush = entry<&rma::iflush>,
     .test = entry<&rma::test>,
     .ginProgress = entry<&rma::rma_progress>,

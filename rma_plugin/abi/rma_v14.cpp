@@ -2,7 +2,7 @@
 #include "common/abi/boundary.hpp"
 #include "common/abi/rma_v14.h"
 #include "common/util/version.hpp"
-#include "rma_plugin/entry.hpp"
+#include "rma_plugin/abi/unhinted.hpp"
 
 namespace duofi::rma::v14 {
 
@@ -12,21 +12,11 @@ ncclResult_t init(void** ctx, std::uint64_t comm_id, ncclDebugLogger_t logger) {
     return rma::init(ctx, comm_id, logger, 14);
 }
 
-ncclResult_t iput(void* context, int stream, std::uint64_t src_off, void* src, std::size_t size, std::uint64_t dst_off,
-                  void* dst, std::uint32_t rank, void** request) {
-    return rma::iput(context, stream, src_off, src, size, dst_off, dst, rank, 0, request);
-}
-
 ncclResult_t iput_signal(void* context, int stream, std::uint64_t src_off, void* src, std::size_t size,
                          std::uint64_t dst_off, void* dst, std::uint32_t rank, std::uint64_t signal_off, void* signal,
                          std::uint64_t value, std::uint32_t op, bool strong, void** request) {
     return rma::iput_signal(context, stream, src_off, src, size, dst_off, dst, rank, signal_off, signal, value, op,
                             strong, 0, request);
-}
-
-ncclResult_t iget(void* context, int stream, std::uint64_t remote_off, void* remote, std::size_t size,
-                  std::uint64_t local_off, void* local, std::uint32_t rank, void** request) {
-    return rma::iget(context, stream, remote_off, remote, size, local_off, local, rank, 0, request);
 }
 
 }  // namespace
@@ -51,9 +41,9 @@ const ncclRma_v14_t ncclRmaPlugin_v14 = {
     .destroyContext = entry<&rma::destroy_context>,
     .closeColl = entry<&rma::close_coll>,
     .closeListen = entry<&rma::close_listen>,
-    .iput = entry<&rma::v14::iput>,
+    .iput = entry<&rma::unhinted::iput>,
     .iputSignal = entry<&rma::v14::iput_signal>,
-    .iget = entry<&rma::v14::iget>,
+    .iget = entry<&rma::unhinted::iget>,
     .iflush = entry<&rma::iflush>,
     .test = entry<&rma::test>,
     .rmaProgress = entry<&rma::rma_progress>,
