@@ -51,7 +51,7 @@ class InitRun {
     InitSteps& steps_;
     InitContext context_;
     bool no_network_ = false;  ///< discovery found nothing that we may use
-    std::vector<EnvironmentRow> environment_;
+    std::vector<topology::EnvironmentRow> environment_;
 };
 
 Status InitRun::everything() {
@@ -65,7 +65,7 @@ Status InitRun::everything() {
     gather_environment();
     log_summary();
     undo.release();
-    for (const EnvironmentRow& row : environment_)
+    for (const topology::EnvironmentRow& row : environment_)
         if (steps_.set_environment(row.name, row.value))
             log::info(kWhere | log::env, messages::kEnvironmentSet, row.name, row.value);
     return {};
@@ -82,12 +82,13 @@ void InitRun::announce() {  // I2 - I4
 }
 
 Status InitRun::decide() {  // I5, I6
-    context_.platform = pick_platform(context_.settings, steps_.dmi_product_name());
+    context_.platform = topology::pick_platform(context_.settings, steps_.dmi_product_name());
     const std::string_view efa_name = steps_.efa_provider_name();
-    context_.effective = effective_settings(context_.settings, context_.platform, efa_name);
-    log_platform(context_.platform, efa_name);
+    context_.effective = topology::effective_settings(context_.settings, context_.platform, efa_name);
+    topology::log_platform(context_.platform, efa_name);
+    DUOFI_ASSIGN(const ProtocolKind wish, parse_protocol(context_.platform.protocol));
     DUOFI_ASSIGN(context_.protocol,
-                 select_protocol(context_.settings.protocol, context_.platform.protocol,
+                 select_protocol(context_.settings.protocol, wish,
                                  steps_.protocols()));
     return {};
 }
@@ -161,16 +162,6 @@ void InitRun::report_failure() const {  // I14
 
 std::size_t registration_granule(std::size_t page_bytes) noexcept {
     return std::min(page_bytes, kLargestGranule);
-}
-
-Settings effective_settings(const Settings& settings, const Platform& platform,
-                            std::string_view efa_name) {
-    Settings out = settings;
-    out.nic_dup_conns = platform.nic_dup_conns;
-    out.net_latency_us = platform.latency_us;
-    out.domain_per_thread = platform.domain_per_thread;
-    if (platform.filter_efa) out.ofi_provider = efa_name;
-    return out;
 }
 
 std::vector<SettingRow> InitSteps::setting_rows(const Settings& settings) {

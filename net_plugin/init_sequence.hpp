@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "common/memory/registration_policy.hpp"
+#include "common/topology/platform.hpp"
 #include "common/util/error.hpp"
 #include "common/util/settings.hpp"
-#include "net_plugin/platform.hpp"
 #include "net_plugin/protocol_select.hpp"
 
 namespace duofi::net {
@@ -42,7 +42,7 @@ struct InitContext {
     std::string libfabric_file;     // file the library was loaded from
     std::size_t page_bytes = 0;     // I4
     std::size_t granule_bytes = 0;  // I4
-    Platform platform;              // I5
+    topology::Platform platform;    // I5
     Settings effective;             // I5, platform values filled in; what all later steps use
     ProtocolChoice protocol;        // I6
     DiscoverySummary discovery;     // I7
@@ -78,11 +78,6 @@ class InitSteps {
     /// only if discover was called.
     virtual void discard() noexcept = 0;
 };
-
-/// Copy of `settings` in which every value that the user left open is the platform's: copies per
-/// NIC, latency, domain per thread, and the provider `efa_name` if the platform filters (S17).
-[[nodiscard]] Settings effective_settings(const Settings& settings, const Platform& platform,
-                                          std::string_view efa_name);
 
 /// Runs I1-I14. Errors (all logged, the last line is I14's): Errc::internal (-22),
 /// Errc::unsupported (-95), Errc::no_data (-61), and what a step returned. A machine without our

@@ -76,14 +76,14 @@ class Steps : public InitSteps {
     Result<Settings> load_settings() override { return duofi::load_settings(); }
     std::uint32_t fi_version() override { return ::fi_version(); }
     std::string libfabric_file() override { return library_file(reinterpret_cast<const void*>(&::fi_getinfo)); }
-    std::string dmi_product_name() override { return read_product_name(); }
+    std::string dmi_product_name() override { return topology::read_product_name(); }
     std::string_view efa_provider_name() override { return ofi::efa_name(); }
 
     Result<DiscoverySummary> discover(const InitContext& context) override {
         state_ = std::make_unique<State>();
         state_->context.effective = context.effective;
         DUOFI_ASSIGN(state_->list,
-                     ofi::discover(context.effective, ofi::tagged_requirements(context.effective)));
+                     ofi::discover(context.settings, ofi::tagged_requirements(context.effective), context.platform));
         DiscoverySummary summary;
         summary.provider = state_->list.provider;
         for (const auto& device : state_->list.devices) summary.device_names.push_back(device.name);
@@ -94,7 +94,6 @@ class Steps : public InitSteps {
         PropertyPolicy policy;
         policy.protocol = context.protocol.kind;
         policy.latency_us = context.platform.latency_us;
-        policy.speed_override_mbps = context.platform.speed_override_mbps;
         policy.domain_per_thread = context.platform.domain_per_thread;
         policy.max_tag = ofi::PortTable::kMaxPorts;
         for (const auto& device : state_->list.devices)

@@ -26,9 +26,8 @@ const char* interned(std::string_view text) {
     return texts.emplace(text).first->c_str();
 }
 
-int aggregate_speed(const DeviceFacts& facts, const PropertyPolicy& policy) {
-    std::int64_t one = facts.speed_mbps > 0 ? facts.speed_mbps : kFallbackSpeedMbps;
-    if (policy.speed_override_mbps > 0) one = policy.speed_override_mbps;
+int aggregate_speed(const DeviceFacts& facts) {
+    const std::int64_t one = facts.speed_mbps > 0 ? facts.speed_mbps : kFallbackSpeedMbps;
     const std::int64_t rails = std::max(facts.rails, 1);
     return static_cast<int>(std::min(one, kIntMax / rails) * rails);
 }
@@ -110,7 +109,7 @@ DeviceProperties make_properties(const DeviceFacts& facts, const PropertyPolicy&
     out.hmem_supported = policy.gdr == memory::GdrState::supported;
     out.dmabuf_supported = dmabuf(facts, policy);
     out.reg_is_global = registration_is_global(facts.mr_mode, policy.domain_per_thread);
-    out.speed_mbps = aggregate_speed(facts, policy);
+    out.speed_mbps = aggregate_speed(facts);
     out.port = facts.port;
     out.latency_us = static_cast<float>(policy.latency_us);
     out.max_comms = max_comms(policy);

@@ -46,7 +46,6 @@ struct DeviceFacts {
 struct PropertyPolicy {
     ProtocolKind protocol = ProtocolKind::sendrecv;
     double latency_us = 75.0;        ///< Platform::latency_us
-    int speed_override_mbps = 0;     ///< Platform::speed_override_mbps
     bool domain_per_thread = false;  ///< Platform::domain_per_thread
     std::uint64_t max_tag =
         0;  ///< SENDRECV: largest tag that tells comms apart; 0 = no limit known

@@ -30,6 +30,12 @@ std::atomic<Process*> g_process{nullptr};
 std::atomic<std::size_t> g_instances{0};
 EndpointPool* g_pool = nullptr;
 
+// The endpoint itself is opened without that: it is asked for single operations only.
+bool confirms_writes(const ofi::DeviceInfo& device, ofi::Requirements needs, std::uint32_t libfabric_version) {
+    needs.tx_op_flags = FI_DELIVERY_COMPLETE;
+    return ofi::quirk_for(device.provider, libfabric_version).confirms_writes && ofi::info_for(device, needs).has_value();
+}
+
 // Every device with one-sided operations granted. One that cannot makes all unusable: the lists must stay equal.
 Status grant_one_sided(Process& made) {
     const ofi::Requirements needs = ofi::one_sided_requirements(made.settings);
@@ -43,6 +49,7 @@ Status grant_one_sided(Process& made) {
         ofi::DeviceInfo& granted = made.one_sided.emplace_back(device);
         granted.info = std::shared_ptr<fi_info>(info->release(), fi_freeinfo);
         granted.caps = granted.info->caps;
+        granted.confirms_writes = confirms_writes(device, needs, made.list.libfabric_version);
         granted.max_msg_size = granted.info->ep_attr->max_msg_size;
     }
     return {};
@@ -59,7 +66,9 @@ Result<Process*> prepare_locked() {
         log::info(kWhere, messages::kRmaDeclined, reason);
         return fail(Errc::no_data, "adoption");
     }
-    DUOFI_ASSIGN(made->list, ofi::discover(made->settings, ofi::tagged_requirements(made->settings)));
+    const topology::Platform platform = topology::pick_platform(made->settings, topology::read_product_name());
+    DUOFI_ASSIGN(made->list, ofi::discover(made->settings, ofi::tagged_requirements(made->settings), platform));
+    made->settings = topology::effective_settings(made->settings, platform, ofi::efa_name());
     DUOFI_TRY(grant_one_sided(*made));
     if (g_pool == nullptr) g_pool = new EndpointPool;
     g_process.store(made.release(), std::memory_order_release);

@@ -101,9 +101,18 @@ bool Lane::post_head(Request& request) noexcept {
     unposted_.pop();
     if (request.sequence == 0) request.sequence = ++issued_;
     request.applied = !group_.remote_completion();
-    if (!request.applied) unapplied_.push(request);
+    if (request.confirmed)
+        told_ = issued_;
+    else if (!request.applied)
+        unapplied_.push(request);
     settle(request);
     return !gone();
+}
+
+// A put that is alone is confirmed by the provider, which takes less than a mark and its answer; several share those.
+bool Lane::worth_confirming(const Request& request, std::size_t piece) const noexcept {
+    return group_.endpoint().domain().device().confirms_writes && group_.remote_completion() && !request.get && !request.signal.wanted && piece == request.size &&
+           unapplied_.empty() && in_provider_ == 0 && request.next == nullptr;
 }
 
 // One piece at a time, so that they arrive in order; all but the last one complete before the next is posted.
@@ -113,10 +122,12 @@ bool Lane::post_pieces(Request& request) noexcept {
     const std::size_t piece = std::min(request.size - request.posted, group_.segment());
     std::byte* data = request.local + request.posted;
     const std::uint64_t address = request.remote_address + request.posted;
+    request.confirmed = worth_confirming(request, piece);
+    const auto confirm = request.confirmed ? ofi::Confirm::delivery : ofi::Confirm::none;
     const ofi::Posted posted = request.get ? endpoint.post_read(*peer_, data, piece, request.descriptor, address,
                                                                 request.remote_key, request.transfer)
                                            : endpoint.post_write(*peer_, data, piece, request.descriptor, address,
-                                                                 request.remote_key, request.transfer);
+                                                                 request.remote_key, request.transfer, confirm);
     if (posted != ofi::Posted::yes) return false;
     ++in_provider_;
     request.in_flight = true;
@@ -203,6 +214,7 @@ void Lane::piece_done(Request& request, const ofi::Completion& completion) noexc
         if (request.pending()) fail_all();  // it had closed before
         return;
     }
+    if (request.confirmed) request.applied = true;
     if (request.cut_short && request.pending())
         request.context->fail(request, ncclRemoteError);
     else if (request.posted < request.size)

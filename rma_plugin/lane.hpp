@@ -82,6 +82,7 @@ class Lane : private ofi::PeerUser, private ofi::Flushable {
     void pump() noexcept;
     [[nodiscard]] bool post_head(Request& request) noexcept;
     [[nodiscard]] bool post_pieces(Request& request) noexcept;
+    [[nodiscard]] bool worth_confirming(const Request& request, std::size_t piece) const noexcept;
     [[nodiscard]] bool send_signal(Request& request) noexcept;
     void send_mark() noexcept;
     void send_answer() noexcept;

@@ -49,6 +49,7 @@ struct Request {
     bool get = false;
     bool in_flight = false;   ///< a piece is in the provider's hands
     bool applied = false;     ///< the target has it, or its word is not asked for
+    bool confirmed = false;   ///< the provider's completion says that the target has it
     bool cut_short = false;   ///< a get whose target has withdrawn its memory before all pieces were asked for
     bool retired = false;     ///< the caller knows; the slot is free when the provider lets go of it
     Transfer transfer;

@@ -29,6 +29,7 @@ Request& RequestPool::acquire(Context& context, Nanoseconds now) {
     request.get = false;
     request.in_flight = false;
     request.applied = false;
+    request.confirmed = false;
     request.cut_short = false;
     request.retired = false;
     request.posted = 0;

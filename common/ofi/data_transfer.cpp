@@ -41,10 +41,23 @@ Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, v
 }
 
 Posted Endpoint::post_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
-                            std::uint64_t address, std::uint64_t key, Operation& operation) noexcept {
+                            std::uint64_t address, std::uint64_t key, Operation& operation,
+                            Confirm confirm) noexcept {
     if (peer.gone()) return Posted::lost;
-    return data_posted(peer, fi_write(ep_.get(), data, size, descriptor, peer.address, address, key,
-                                      &operation.context));
+    if (confirm == Confirm::none)
+        return data_posted(peer, fi_write(ep_.get(), data, size, descriptor, peer.address, address, key,
+                                          &operation.context));
+    const iovec local{const_cast<void*>(data), size};
+    const fi_rma_iov remote{address, size, key};
+    fi_msg_rma write{};
+    write.msg_iov = &local;
+    write.desc = &descriptor;
+    write.iov_count = 1;
+    write.addr = peer.address;
+    write.rma_iov = &remote;
+    write.rma_iov_count = 1;
+    write.context = &operation.context;
+    return data_posted(peer, fi_writemsg(ep_.get(), &write, FI_DELIVERY_COMPLETE | FI_COMPLETION));
 }
 
 Posted Endpoint::post_read(Peer& peer, void* data, std::size_t size, void* descriptor, std::uint64_t address,

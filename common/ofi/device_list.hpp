@@ -33,6 +33,7 @@ struct DeviceInfo {
     std::string address;             ///< local address as text, "" if the provider has none
     std::uint64_t max_msg_size = 0;  ///< bytes
     std::uint64_t caps = 0;          ///< granted FI_* capabilities
+    bool confirms_writes = false;    ///< a write can complete when the target has it; known for one-sided use only
     EndpointCost endpoint_cost = EndpointCost::cheap;
     std::shared_ptr<fi_info> info;  ///< own deep copy; do not change it, copy it
 };

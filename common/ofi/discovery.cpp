@@ -184,6 +184,14 @@ Result<DeviceList> discover(const Settings& settings, const Requirements& needs)
 }
 
 Result<DeviceList> discover(const Settings& settings, const Requirements& needs,
+                            const topology::Platform& platform) {
+    DUOFI_ASSIGN(DeviceList list, discover(topology::effective_settings(settings, platform, efa_name()), needs));
+    if (platform.speed_override_mbps > 0)
+        for (DeviceInfo& device : list.devices) device.speed_mbps = platform.speed_override_mbps;
+    return list;
+}
+
+Result<DeviceList> discover(const Settings& settings, const Requirements& needs,
                             const topology::Sysfs& sysfs) {
     const SignalGuard guard;
     const SelectionRules rules = rules_from(settings);

@@ -5,6 +5,7 @@
 #include "common/ofi/device_list.hpp"
 #include "common/ofi/fid.hpp"
 #include "common/ofi/requirements.hpp"
+#include "common/topology/platform.hpp"
 #include "common/topology/sysfs.hpp"
 #include "common/util/error.hpp"
 #include "common/util/settings.hpp"
@@ -17,7 +18,12 @@ namespace duofi::ofi {
 /// before.
 [[nodiscard]] Result<DeviceList> discover(const Settings& settings, const Requirements& needs);
 
-/// Same with another root for sysfs and procfs (tests).
+/// The list that every plugin of this machine shows: `settings` as the user gave them, what the platform adds filled in
+/// (copies per NIC, provider filter S17, the speed that a driver tells wrongly, net contract 6.4). Same errors.
+[[nodiscard]] Result<DeviceList> discover(const Settings& settings, const Requirements& needs,
+                                          const topology::Platform& platform);
+
+/// Same as the first with another root for sysfs and procfs (tests).
 [[nodiscard]] Result<DeviceList> discover(const Settings& settings, const Requirements& needs,
                                           const topology::Sysfs& sysfs);
 

@@ -28,6 +28,9 @@ namespace duofi::ofi {
 /// Looks at (or sets options of) a new endpoint between its creation and its enabling; an error closes it.
 using EndpointHook = std::function<Status(fid_ep*)>;
 
+/// What the completion of a write says: the memory it was taken from is free, or also that the target has it.
+enum class Confirm : std::uint8_t { none, delivery };
+
 /// What became of a post on the data path.
 enum class Posted : std::uint8_t { yes, again, lost };
 
@@ -101,9 +104,11 @@ class Endpoint {
     [[nodiscard]] Posted post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
                                              std::uint64_t tag, Operation& operation) noexcept;
     /// One-sided transfers between `data` and the peer's registered memory at `address` under `key`, `size` <= the
-    /// provider's largest message. As above; the caller takes one off peer.data_in_flight when told of the end.
+    /// provider's largest message. As above; the caller takes one off peer.data_in_flight when told of the end. With
+    /// Confirm::delivery the completion says that the target's memory holds the data (P17).
     [[nodiscard]] Posted post_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
-                                    std::uint64_t address, std::uint64_t key, Operation& operation) noexcept;
+                                    std::uint64_t address, std::uint64_t key, Operation& operation,
+                                    Confirm confirm = Confirm::none) noexcept;
     [[nodiscard]] Posted post_read(Peer& peer, void* data, std::size_t size, void* descriptor,
                                    std::uint64_t address, std::uint64_t key, Operation& operation) noexcept;
     void cancel(Operation& operation) noexcept { fi_cancel(&ep_->fid, &operation.context); }

@@ -24,7 +24,7 @@ constexpr EndpointCost kCostly = EndpointCost::expensive;
 // Within one preference the earlier row wins. Costs of endpoints were measured for tcp, net and
 // rxm; shm maps its region per endpoint, which is small beside rxm's pools.
 constexpr std::array kTable{
-    Quirk{"cxi", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2, rma 5.6"},
+    Quirk{"cxi", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2, rma 5.6", false},
     Quirk{"efa", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 4.5, 5.2, rma 5.6"},
     Quirk{"verbs;ofi_rxm", kAny, kNoEnd, kHardware, kCostly, false, 0, "net 5.2, rma 5.6, P19"},
     Quirk{"opx", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2"},

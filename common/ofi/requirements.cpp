@@ -140,6 +140,7 @@ InfoPtr make_hints(const Requirements& needs, const std::string& provider, bool 
     hints->mode = needs.mode;
     hints->ep_attr->type = FI_EP_RDM;
     hints->tx_attr->msg_order = needs.msg_order;
+    hints->tx_attr->op_flags = needs.tx_op_flags;
     hints->rx_attr->msg_order = needs.msg_order;
     fi_domain_attr& domain = *hints->domain_attr;
     domain.mr_mode = static_cast<int>(needs.mr_mode);
@@ -181,6 +182,8 @@ std::string why_refused(const fi_info& info, const Requirements& needs) {
         const std::uint64_t unordered = needs.msg_order & ~granted;
         if (unordered != 0) add("does not grant order " + names_of(unordered, kOrders));
     }
+    if (info.tx_attr != nullptr && (needs.tx_op_flags & ~info.tx_attr->op_flags) != 0)
+        add("does not grant the completion asked for");
     if (info.ep_attr != nullptr && info.ep_attr->max_msg_size < needs.msg_size_min)
         add(fmt::format("largest message is {} bytes, {} needed", info.ep_attr->max_msg_size,
                         needs.msg_size_min));

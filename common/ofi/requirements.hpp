@@ -23,6 +23,7 @@ struct Requirements {
     std::uint64_t mr_mode = 0;        ///< registration modes we can follow
     std::uint64_t msg_order = 0;      ///< order asked of both directions
     bool order_required = false;      ///< an entry that does not grant all of msg_order is refused
+    std::uint64_t tx_op_flags = 0;    ///< asked for each operation, FI_DELIVERY_COMPLETE
     std::uint64_t msg_size_min = 0;   ///< smallest acceptable ep_attr->max_msg_size, bytes
     std::size_t mr_key_size = 0;      ///< bytes of own keys, 0 = no wish
     std::size_t cq_data_size = 0;     ///< bytes of remote CQ data, 0 = no wish

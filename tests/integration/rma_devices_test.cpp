@@ -114,6 +114,14 @@ class RmaDevices : public OnProvider {};
 TEST_P(RmaDevices, are_one_list) {
     run_group("one_list_in_any_order", rma_on_provider(GetParam(), 3));
 }
+// What a platform adds to the settings, here copies of each NIC and another speed, is in all lists.
+TEST_P(RmaDevices, are_one_list_on_a_platform) {
+    for (const char* product : {"p3dn.24xlarge", "p5en.48xlarge"}) {
+        GroupOptions options = rma_on_provider(GetParam(), 3);
+        options.env["OFI_NCCL_FORCE_PRODUCT_NAME"] = product;
+        run_group("one_list_in_any_order", options);
+    }
+}
 TEST_P(RmaDevices, are_the_same_in_copies) {
     run_group("four_copies_of_the_module", rma_on_provider(GetParam(), 1));
 }

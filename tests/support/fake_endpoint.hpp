@@ -43,6 +43,7 @@ struct FakeTransfer {
     std::uint64_t key = 0;
     void* context = nullptr;
     std::size_t place = 0;  ///< as of FakeSend
+    bool confirmed = false;  ///< FI_DELIVERY_COMPLETE was asked for
 };
 
 /// One open endpoint with its completion queue. Sends to the number of another open endpoint arrive there,

@@ -181,7 +181,15 @@ struct FakeOperations {
         const Lock lock(self.fabric_.mutex_);
         auto* first = static_cast<std::byte*>(const_cast<void*>(data));
         return self.post_transfer({!std::is_const_v<Data>, self.fabric_.addresses_.at(peer), first, size, descriptor,
-                                   address, key, context, 0});
+                                   address, key, context, 0, false});
+    }
+    static ssize_t write_message(fid_ep* ep, const fi_msg_rma* write, std::uint64_t flags) {
+        FakeEndpoint& self = *facts_of(ep).endpoint;
+        const Lock lock(self.fabric_.mutex_);
+        return self.post_transfer({false, self.fabric_.addresses_.at(write->addr),
+                                   static_cast<std::byte*>(write->msg_iov->iov_base), write->msg_iov->iov_len,
+                                   *write->desc, write->rma_iov->addr, write->rma_iov->key, write->context, 0,
+                                   (flags & FI_DELIVERY_COMPLETE) != 0});
     }
     static ssize_t send(fid_ep* ep, const void* data, std::size_t size, void* descriptor, fi_addr_t to,
                         void* context) {
@@ -257,6 +265,7 @@ struct FakeOperations {
             object.fid.rma = table_of<fi_ops_rma>([](fi_ops_rma& t) {
                 t.read = transfer<void>;
                 t.write = transfer<const void>;
+                t.writemsg = write_message;
             });
             fabric.endpoints_.emplace_back(new FakeEndpoint(fabric, kFirstNumber + fabric.endpoints_.size()));
             object.facts.endpoint = fabric.endpoints_.back().get();

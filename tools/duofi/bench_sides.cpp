@@ -27,7 +27,8 @@ Outcome<std::unique_ptr<BenchSides>> BenchSides::open(int rank, PairChannel& cha
 Outcome<void> BenchSides::open_raw(PairChannel& channel) {
     const auto settings = load_settings();
     if (!settings) return failed(describe(settings.error()));
-    const auto list = ofi::discover(*settings, ofi::tagged_requirements(*settings));
+    const auto list = ofi::discover(*settings, ofi::tagged_requirements(*settings),
+                                    topology::pick_platform(*settings, topology::read_product_name()));
     if (!list || list->devices.empty()) {
         result_.no_device = true;
         return failed("no device of this provider on this machine");

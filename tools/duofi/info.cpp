@@ -156,7 +156,8 @@ InfoReport collect(const InfoOptions& options) {
     report.libraries.libfabric_version = version_text(fi_version());
     read_settings(report, settings);
     if (options.settings_only) return report;
-    if (auto list = ofi::discover(settings, ofi::tagged_requirements(settings)))
+    if (auto list = ofi::discover(settings, ofi::tagged_requirements(settings),
+                                  topology::pick_platform(settings, topology::read_product_name())))
         report.discovered = std::move(*list);
     else
         report.discovery_error = describe(list.error());

@@ -30,6 +30,49 @@ TEST_F(LaneCompletion, a_lone_put_is_marked_at_once) {
     EXPECT_EQ(ask(request), kDone);
 }
 
+TEST_F(LaneCompletion, a_lone_put_is_confirmed_by_a_provider_that_can) {  // P17
+    confirms_writes = true;
+    join();
+    fake->hold_transfers(true);
+    Request* request = put(kHigh, 10);
+    EXPECT_TRUE(fake->transfers().at(0).confirmed);
+    EXPECT_EQ(ask(request), kNotYet);
+    fake->complete_transfer(0);
+    EXPECT_EQ(ask(request), kDone);
+    EXPECT_EQ(marks(), Numbers{}) << "its completion says it all";
+    ASSERT_NE(put(kHigh, 10), nullptr);
+    Request* second = put(kHigh, 10);
+    EXPECT_FALSE(fake->transfers().at(2).confirmed) << "several share a mark";
+    EXPECT_EQ(marks(), Numbers{3});
+    fake->complete_transfers();
+    EXPECT_EQ(ask(second), kNotYet);
+    applied(3);
+    EXPECT_EQ(ask(second), kDone);
+}
+
+TEST_F(LaneCompletion, a_confirmed_put_fails_with_its_rank) {
+    confirms_writes = true;
+    join();
+    fake->hold_transfers(true);
+    Request* request = put(kHigh, 10);
+    fake->complete_transfer(0, FI_EIO);
+    EXPECT_EQ(ask(request), kLost);
+}
+
+TEST_F(LaneCompletion, a_put_with_a_signal_or_in_pieces_is_not_confirmed) {
+    confirms_writes = true;
+    settings.rma_segment = 64;
+    join();
+    ASSERT_NE(put_signal(kHigh, 10), nullptr);
+    EXPECT_FALSE(fake->transfers().at(0).confirmed);
+    applied(1);
+    poll();
+    ASSERT_NE(put(kHigh, 100), nullptr);
+    poll(3);
+    for (const auto& transfer : fake->transfers()) EXPECT_FALSE(transfer.confirmed);
+    EXPECT_EQ(marks(), Numbers{2});
+}
+
 TEST_F(LaneCompletion, puts_behind_a_packet_in_flight_share_a_mark) {
     join();
     fake->hold_sends(true);

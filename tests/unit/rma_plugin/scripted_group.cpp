@@ -22,6 +22,7 @@ constexpr std::uint32_t kRemotePort = 0x20007;
 void ScriptedGroup::listen() {
     info = fabric.device(mr_mode, 64);
     info.info->ep_attr->max_msg_size = 1 << 20;
+    info.confirms_writes = confirms_writes;
     auto domain = ofi::Domain::open(info, settings, kAccess);
     require(domain.has_value(), "no domain");
     auto opened = ofi::Endpoint::open(std::move(*domain), {}, true);

@@ -122,6 +122,7 @@ class ScriptedGroup : public ::testing::Test {
     void* memory = nullptr;  ///< mhandle of `bytes`
     ncclResult_t result = ncclSuccess;
     int mr_mode = 0;
+    bool confirms_writes = false;  ///< of the device; set before join
 
   private:
     Request* data_call(const std::function<ncclResult_t(void**)>& call);

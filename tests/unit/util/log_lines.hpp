@@ -47,6 +47,25 @@ class LogLines {
                       [&](const Line& line) { return line.text.find(part) == std::string::npos; });
         return found;
     }
+    bool has(log::Level level, std::string_view text) const {
+        return !std::ranges::none_of(all(), [&](const Line& line) { return line.level == level && line.text == text; });
+    }
+    bool info(std::string_view text) const { return has(log::Level::info, text); }
+    bool warn(std::string_view text) const { return has(log::Level::warn, text); }
+    std::size_t warnings() const {
+        const auto lines = all();
+        return static_cast<std::size_t>(
+            std::ranges::count_if(lines, [](const Line& line) { return line.level == log::Level::warn; }));
+    }
+    std::vector<std::string> texts() const {
+        std::vector<std::string> out;
+        for (const Line& line : all()) out.push_back(line.text);
+        return out;
+    }
+    std::string last() const {
+        const auto lines = all();
+        return lines.empty() ? "" : lines.back().text;
+    }
     /// For failure messages.
     std::string dump() const {
         std::string text;

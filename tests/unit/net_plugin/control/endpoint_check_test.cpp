@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "log_lines.hpp"
+#include "tests/unit/util/log_lines.hpp"
 
 namespace duofi::net {
 namespace {
 
 using memory::GdrState;
-using test::LogLines;
+using duofi::test::LogLines;
 
 /// An endpoint that answers from a table and notes who asked what.
 struct FakeEndpoint {

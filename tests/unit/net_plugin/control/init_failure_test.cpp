@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "fake_init_steps.hpp"
-#include "log_lines.hpp"
+#include "tests/unit/util/log_lines.hpp"
 
 namespace duofi::net {
 namespace {
 
 using memory::GdrState;
 using test::FakeInitSteps;
-using test::LogLines;
+using duofi::test::LogLines;
 
 constexpr const char* kFailedLine = "NET/OFI duofi initialization failed";
 

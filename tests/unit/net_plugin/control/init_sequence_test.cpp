@@ -12,14 +12,14 @@
 
 #include "common/util/version.hpp"
 #include "fake_init_steps.hpp"
-#include "log_lines.hpp"
+#include "tests/unit/util/log_lines.hpp"
 
 namespace duofi::net {
 namespace {
 
 using memory::GdrState;
 using test::FakeInitSteps;
-using test::LogLines;
+using duofi::test::LogLines;
 
 using Texts = std::vector<std::string>;
 
@@ -100,26 +100,6 @@ TEST(InitSequence, I6LinesNameWhoDecided) {
     steps.product = "p4d.24xlarge";
     ASSERT_TRUE(run_init(steps, context));
     EXPECT_TRUE(log.info("NET/OFI Using transport protocol SENDRECV (platform set)"));
-}
-
-TEST(InitSequence, EffectiveSettingsFillInThePlatform) {  // S17
-    Settings user;
-    user.cq_size = 5;
-    const Settings p3dn = effective_settings(user, pick_platform(user, "p3dn.24xlarge"), "efa");
-    EXPECT_EQ(p3dn.cq_size, 5U);
-    EXPECT_EQ(p3dn.nic_dup_conns, 4);
-    EXPECT_DOUBLE_EQ(p3dn.net_latency_us, 150.0);
-    EXPECT_EQ(p3dn.domain_per_thread, false);
-    EXPECT_EQ(p3dn.ofi_provider, "efa");
-
-    const Settings other = effective_settings(user, pick_platform(user, "KVM"), "efa");
-    EXPECT_EQ(other.nic_dup_conns, 0);
-    EXPECT_DOUBLE_EQ(other.net_latency_us, 75.0);
-    EXPECT_EQ(other.ofi_provider, "");
-
-    user.ofi_provider = "tcp";
-    EXPECT_EQ(effective_settings(user, pick_platform(user, "p3dn.24xlarge"), "efa").ofi_provider,
-              "tcp");
 }
 
 TEST(InitSequence, I9DomainScope) {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "log_lines.hpp"
+#include "tests/unit/util/log_lines.hpp"
 
 namespace duofi::net {
 namespace {
 
-using test::LogLines;
+using duofi::test::LogLines;
 
 constexpr auto kAuto = ProtocolKind::automatic;
 constexpr auto kSendrecv = ProtocolKind::sendrecv;

@@ -7,10 +7,9 @@
 #include <string_view>
 
 #include "common/util/settings.hpp"
-#include "net_plugin/platform_table.hpp"
-#include "net_plugin/protocol_select.hpp"
+#include "common/topology/platform_table.hpp"
 
-namespace duofi::net {
+namespace duofi::topology {
 
 inline constexpr double kDefaultLatencyUs = 75.0;
 
@@ -18,7 +17,7 @@ inline constexpr double kDefaultLatencyUs = 75.0;
 struct Platform {
     bool aws = false;                                 ///< EC2 rules apply
     std::string product_name;                         ///< empty when unknown
-    ProtocolKind protocol = ProtocolKind::automatic;  ///< the platform's wish, without the user's
+    std::string_view protocol;  ///< the platform's wish in words of OFI_NCCL_PROTOCOL, "" = none
     double latency_us = kDefaultLatencyUs;  ///< OFI_NCCL_NET_LATENCY, else the row, else 75
     bool gdr_required = false;              ///< see endpoint_check
     int nic_dup_conns = 0;                  ///< OFI_NCCL_NIC_DUP_CONNS, else the row
@@ -40,7 +39,12 @@ struct Platform {
 /// OFI_NCCL_PLATFORM (any case) replaces the choice between AWS and Default.
 [[nodiscard]] Platform pick_platform(const Settings& settings, const std::string& dmi_product_name);
 
+/// Copy of `settings` in which every value that the user left open is the platform's: copies per
+/// NIC, latency, domain per thread, and the provider `efa_name` if the platform filters (S17).
+[[nodiscard]] Settings effective_settings(const Settings& settings, const Platform& platform,
+                                          std::string_view efa_name);
+
 /// The lines of I5. `efa_name` is the provider name of the filter.
 void log_platform(const Platform& platform, std::string_view efa_name);
 
-}  // namespace duofi::net
+}  // namespace duofi::topology

@@ -1,4 +1,4 @@
-#include "net_plugin/platform.hpp"
+#include "common/topology/platform.hpp"
 
 #include <fstream>
 
@@ -6,7 +6,7 @@
 #include "common/util/messages/net_init.hpp"
 #include "common/util/parse.hpp"
 
-namespace duofi::net {
+namespace duofi::topology {
 
 namespace {
 
@@ -58,6 +58,16 @@ Platform pick_platform(const Settings& settings, const std::string& dmi_product_
     return out;
 }
 
+Settings effective_settings(const Settings& settings, const Platform& platform,
+                            std::string_view efa_name) {
+    Settings out = settings;
+    out.nic_dup_conns = platform.nic_dup_conns;
+    out.net_latency_us = platform.latency_us;
+    out.domain_per_thread = platform.domain_per_thread;
+    if (platform.filter_efa) out.ofi_provider = efa_name;
+    return out;
+}
+
 void log_platform(const Platform& platform, std::string_view efa_name) {
     log::info(kWhere, messages::kPlatform, name_of(platform));
     if (!platform.aws) return;
@@ -68,4 +78,4 @@ void log_platform(const Platform& platform, std::string_view efa_name) {
         log::info(kWhere, messages::kTopologyFileNotWritten, platform.product_name);
 }
 
-}  // namespace duofi::net
+}  // namespace duofi::topology

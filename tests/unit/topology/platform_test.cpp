@@ -1,6 +1,6 @@
-// Units: net_plugin/platform_table.
+// Units: common/topology/platform_table, common/topology/platform.
 // The instance table of net contract 4.10 and the decisions of I5.
-#include "net_plugin/platform.hpp"
+#include "common/topology/platform.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,20 +12,20 @@
 #include <string>
 #include <vector>
 
-#include "log_lines.hpp"
+#include "tests/unit/util/log_lines.hpp"
 
-namespace duofi::net {
+namespace duofi::topology {
 namespace {
 
-using test::LogLines;
+using duofi::test::LogLines;
 
-constexpr auto kSendrecv = ProtocolKind::sendrecv;
-constexpr auto kRdma = ProtocolKind::rdma;
+constexpr const char* kSendrecv = "SENDRECV";
+constexpr const char* kRdma = "RDMA";
 
 struct Row {
     const char* product;
     int order;  // row of 4.10, 0 = none
-    ProtocolKind protocol;
+    const char* protocol;
     double latency_us;
     bool gdr_required;
     int dup_conns;
@@ -61,7 +61,7 @@ TEST(PlatformTable, EachTypeMeetsItsRow) {
         const PlatformRow* found = find_platform_row(row.product);
         ASSERT_NE(found, nullptr);
         EXPECT_EQ(found - platform_rows().data() + 1, row.order);
-        EXPECT_EQ(found->protocol, row.protocol);
+        EXPECT_STREQ(found->protocol, row.protocol);
         EXPECT_DOUBLE_EQ(found->latency_us, row.latency_us);
         EXPECT_EQ(found->gdr_required, row.gdr_required);
         EXPECT_EQ(found->nic_dup_conns, row.dup_conns);
@@ -97,7 +97,7 @@ TEST(Platform, UnknownMachineGetsTheDefaults) {
     const Platform got = pick_platform(Settings{}, "KVM");
     EXPECT_FALSE(got.aws);
     EXPECT_EQ(name_of(got), "Default");
-    EXPECT_EQ(got.protocol, ProtocolKind::automatic);
+    EXPECT_EQ(got.protocol, "");
     EXPECT_DOUBLE_EQ(got.latency_us, 75.0);
     EXPECT_FALSE(got.gdr_required);
     EXPECT_EQ(got.nic_dup_conns, 0);
@@ -126,7 +126,7 @@ TEST(Platform, UsersOverrideChoiceAndProduct) {  // 4.10
     const Platform forced = pick_platform(settings, "KVM");
     EXPECT_TRUE(forced.aws);
     EXPECT_TRUE(forced.filter_efa);
-    EXPECT_EQ(forced.protocol, ProtocolKind::automatic);
+    EXPECT_EQ(forced.protocol, "");
     EXPECT_DOUBLE_EQ(forced.latency_us, 75.0);
 
     settings = {};
@@ -154,6 +154,26 @@ TEST(Platform, OneTypeReportsItsSpeedWrongly) {  // 6.4
     EXPECT_EQ(pick_platform(Settings{}, "p5en.48xlarge").speed_override_mbps, 200'000);
     EXPECT_EQ(pick_platform(Settings{}, "p5en.24xlarge").speed_override_mbps, 0);
     EXPECT_EQ(pick_platform(Settings{}, "p5.48xlarge").speed_override_mbps, 0);
+}
+
+TEST(Platform, EffectiveSettingsFillInThePlatform) {  // S17
+    Settings user;
+    user.cq_size = 5;
+    const Settings p3dn = effective_settings(user, pick_platform(user, "p3dn.24xlarge"), "efa");
+    EXPECT_EQ(p3dn.cq_size, 5U);
+    EXPECT_EQ(p3dn.nic_dup_conns, 4);
+    EXPECT_DOUBLE_EQ(p3dn.net_latency_us, 150.0);
+    EXPECT_EQ(p3dn.domain_per_thread, false);
+    EXPECT_EQ(p3dn.ofi_provider, "efa");
+
+    const Settings other = effective_settings(user, pick_platform(user, "KVM"), "efa");
+    EXPECT_EQ(other.nic_dup_conns, 0);
+    EXPECT_DOUBLE_EQ(other.net_latency_us, 75.0);
+    EXPECT_EQ(other.ofi_provider, "");
+
+    user.ofi_provider = "tcp";
+    EXPECT_EQ(effective_settings(user, pick_platform(user, "p3dn.24xlarge"), "efa").ofi_provider,
+              "tcp");
 }
 
 TEST(Platform, LinesOfI5) {
@@ -188,4 +208,4 @@ TEST(Platform, ProductNameIsTheFirstLineOfTheDmiFile) {
 }
 
 }  // namespace
-}  // namespace duofi::net
+}  // namespace duofi::topology

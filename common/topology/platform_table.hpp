@@ -5,9 +5,7 @@
 #include <span>
 #include <string>
 
-#include "net_plugin/protocol_select.hpp"
-
-namespace duofi::net {
+namespace duofi::topology {
 
 /// A variable that a platform wants set, unless the user has set it.
 struct EnvironmentRow {
@@ -18,7 +16,7 @@ struct EnvironmentRow {
 struct PlatformRow {
     const char* match;       ///< whole product name, or a POSIX extended expression
     bool is_pattern;         ///< what `match` is
-    ProtocolKind protocol;   ///< default protocol
+    const char* protocol;    ///< default of OFI_NCCL_PROTOCOL, in its words
     double latency_us;       ///< latency reported to the caller
     bool gdr_required;       ///< a NIC without device memory access is an error here
     int nic_dup_conns;       ///< devices per NIC, 0 = one
@@ -33,4 +31,4 @@ struct PlatformRow {
 /// First matching row, or nullptr. An empty name matches nothing.
 [[nodiscard]] const PlatformRow* find_platform_row(const std::string& product_name);
 
-}  // namespace duofi::net
+}  // namespace duofi::topology

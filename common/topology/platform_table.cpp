@@ -1,10 +1,10 @@
-#include "net_plugin/platform_table.hpp"
+#include "common/topology/platform_table.hpp"
 
 #include <regex.h>
 
 #include <array>
 
-namespace duofi::net {
+namespace duofi::topology {
 
 namespace {
 
@@ -26,8 +26,8 @@ constexpr std::span<const EnvironmentRow> kA{kBuffers};
 constexpr std::span<const EnvironmentRow> kAB{kBuffersNvls.data(), 5};
 constexpr std::span<const EnvironmentRow> kABPolicy{kBuffersNvls};
 
-constexpr auto kSendrecv = ProtocolKind::sendrecv;
-constexpr auto kRdma = ProtocolKind::rdma;
+constexpr const char* kSendrecv = "SENDRECV";
+constexpr const char* kRdma = "RDMA";
 
 // match, pattern, protocol, us, GDR required, dup conns, domain per thread, topology file,
 // environment
@@ -71,4 +71,4 @@ const PlatformRow* find_platform_row(const std::string& product_name) {
     return nullptr;
 }
 
-}  // namespace duofi::net
+}  // namespace duofi::topology
