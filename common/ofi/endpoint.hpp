@@ -190,6 +190,7 @@ class Endpoint {
     bool send_own_name(Peer& peer, MessageKind kind) noexcept;
     void watch_process(Peer& peer, Nanoseconds now) noexcept;
     void watch_silence(Peer& peer, Nanoseconds now) noexcept;
+    void watch_blocked(Peer& peer, Nanoseconds now) noexcept;
     static void rx_complete(Operation& op, const Completion& completion) noexcept;
     static void tx_complete(Operation& op, const Completion& completion) noexcept;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/ofi/endpoint_name.hpp"
+#include "common/ofi/knock.hpp"
 #include "common/ofi/message.hpp"
 #include "common/ofi/packet.hpp"
 #include "common/util/clock.hpp"
@@ -76,6 +77,8 @@ struct Peer {
     Nanoseconds silent_since = 0;
     Nanoseconds exited_at = 0;
     Nanoseconds probed_at = 0;
+    Knock knock;
+    Nanoseconds knocked_at = 0;        ///< when the last question was answered
     Nanoseconds unused_since = 0;
 
     /// Nothing more can be sent to it.

@@ -72,10 +72,9 @@ void Endpoint::watch_silence(Peer& peer, Nanoseconds now) noexcept {
     const Nanoseconds silent = now - peer.silent_since;
     // A process that we can see alive is not called dead because it does not take messages: it may be stopped.
     if (peer.established && !peer.process_visible && silent >= kUnreachable &&
-        peer.blocked_since != 0 && now - peer.blocked_since >= kUnreachable) {
-        lose_peer(peer, "nothing can be sent to it any more");
-        return;
-    }
+        peer.blocked_since != 0 && now - peer.blocked_since >= kUnreachable)
+        watch_blocked(peer, now);
+    if (peer.lost) return;
     const auto timeout = static_cast<Nanoseconds>(domain_->settings().peer_timeout_s * kSecond);
     if (peer.established && timeout > 0 && silent >= timeout) {
         lose_peer(peer, "silent longer than DUOFI_PEER_TIMEOUT");
@@ -85,6 +84,18 @@ void Endpoint::watch_silence(Peer& peer, Nanoseconds now) noexcept {
     if (!peer.idle() || peer.in_flight != 0) return;
     peer.probed_at = now;
     send_own_name(peer, MessageKind::probe);
+}
+
+// It takes nothing and says nothing. Stopped and dead look the same to the provider, not to the kernel of its node.
+void Endpoint::watch_blocked(Peer& peer, Nanoseconds now) noexcept {
+    if (peer.knocked_at != 0 && now - peer.knocked_at < kUnreachable) return;
+    const Door door = peer.knock.ask(peer.name, now);
+    if (door == Door::refused)
+        lose_peer(peer, "nobody listens at its address any more");
+    else if (door == Door::none)
+        lose_peer(peer, "nothing can be sent to it any more");
+    else if (door != Door::unknown)
+        peer.knocked_at = now;
 }
 
 }  // namespace duofi::ofi

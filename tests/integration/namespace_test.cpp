@@ -1,6 +1,7 @@
 // Two nodes as two network namespaces: transfer, and a peer that is killed where no process of ours
 // can see it. Architecture 4.8: death across nodes shows within 10 s.
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/integration/integration.hpp"
@@ -44,6 +45,62 @@ DUOFI_RANK_BODY(death_on_another_node) {
         require(wait_error(net, request, kFarDeathLimit) == ncclRemoteError, "send to the dead");
 }
 
+// Stops this process for `seconds`; a child continues it.
+void stop_for(int seconds) {
+    const pid_t self = ::getpid();
+    const pid_t child = ::fork();
+    require(child >= 0, "no child");
+    if (child == 0) {
+        ::sleep(static_cast<unsigned>(seconds));
+        ::kill(self, SIGCONT);
+        ::_exit(0);
+    }
+    ::raise(SIGSTOP);
+    int status = 0;
+    require(::waitpid(child, &status, 0) == child && status == 0, "the child that continues did not end well");
+}
+
+// More than any buffer on the way holds is under way to a node whose process is stopped: nothing can be sent to it, and
+// yet it is no death (A18).
+DUOFI_RANK_BODY(stopped_on_another_node) {
+    log_capture::expect_warn("");  // one line about the stalled operations
+    constexpr std::size_t kCount = 8;
+    constexpr int kBytes = 4 << 20;
+    const bool victim = rank.index == 1;
+    const int seconds = rank.number("seconds", 8);
+    Net& net = Net::process();
+    Link link = connect_pair(rank, net);
+    run_plan(rank, link, mixed_plan(12, 1));
+    std::vector<MemoryBuffer> buffers;
+    std::vector<Registration> registrations;
+    std::vector<void*> requests(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+        MemoryBuffer& buffer = buffers.emplace_back(kBytes);
+        if (!victim) buffer.fill(i);
+        registrations.emplace_back(victim ? link.recv : link.send, buffer.data(), buffer.size());
+    }
+    const auto part = [&](std::size_t i) { return Part{buffers[i].data(), kBytes, 5, registrations[i].handle()}; };
+    for (std::size_t i = 0; victim && i < kCount; ++i) {
+        const Part into = part(i);
+        requests[i] = post_recv(link.recv, {&into, 1});
+    }
+    rank.barrier();
+    if (victim) stop_for(seconds);
+    for (std::size_t i = 0; !victim && i < kCount; ++i) requests[i] = post_send(link.send, part(i));
+    const Deadline deadline(seconds * kSecond + patience(30 * kSecond));
+    for (void* request : requests) {
+        while (!test_once(net, request, nullptr)) {
+            require(!deadline.passed(), "no resumption");
+            relax();
+        }
+    }
+    for (std::size_t i = 0; victim && i < kCount; ++i)
+        require(!first_mismatch(buffers[i].data(), kBytes, i), "wrong data in message {}", i);
+    rank.barrier();
+    run_plan(rank, link, mixed_plan(12, 2));
+    rank.barrier();
+}
+
 TEST(Nodes, transfer) {
     const JoinedNamespaces nodes;
     if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
@@ -64,6 +121,19 @@ TEST(Nodes, death_of_the_other_one) {
         options.ends[1] = RankEnd::any;
         SCOPED_TRACE(provider);
         run_group("death_on_another_node", options);
+    }
+}
+
+TEST(Nodes, stop_of_the_other_one) {
+    const JoinedNamespaces nodes;
+    if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
+    for (const char* provider : {"native", "rxm", "sockets"}) {
+        if (provider != std::string_view("native") && !full_tier()) continue;
+        GroupOptions options = on_provider(provider, 2);
+        options.prefixes = {nodes.prefix(0, true), nodes.prefix(1, true)};
+        options.args["seconds"] = full_tier() ? "40" : "8";
+        SCOPED_TRACE(provider);
+        run_group("stopped_on_another_node", options);
     }
 }
 
