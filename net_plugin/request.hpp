@@ -6,15 +6,9 @@
 
 #include "common/abi/host_types.h"
 #include "common/util/clock.hpp"
+#include "common/util/slot_pool.hpp"
 
 namespace duofi::net {
-
-enum class RequestState : std::uint32_t {
-    free = 0,  ///< in the pool; zero, so that memory never used reads as free
-    pending,
-    done,
-    failed,    ///< `result` says how; test tells it once, then the request is free
-};
 
 class Request;
 

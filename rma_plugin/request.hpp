@@ -9,19 +9,13 @@
 #include "common/abi/host_types.h"
 #include "common/ofi/operation.hpp"
 #include "common/util/clock.hpp"
+#include "common/util/slot_pool.hpp"
 
 namespace duofi::rma {
 
 class Context;
 class Lane;
 struct Request;
-
-enum class RequestState : std::uint32_t {
-    free = 0,  ///< in the pool; zero, so that memory never used reads as free
-    pending,
-    done,
-    failed,    ///< `result` says how; test tells it once, then the request is free (E-7)
-};
 
 /// What the provider works on. Unowned once the context has ended before it.
 struct Transfer : ofi::Operation {

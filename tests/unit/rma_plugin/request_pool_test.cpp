@@ -1,3 +1,4 @@
+// Units: common/util/slot_pool.
 // Requests of a context and the queues they stand in.
 #include "rma_plugin/request_pool.hpp"
 
