@@ -24,7 +24,7 @@ constexpr EndpointCost kCostly = EndpointCost::expensive;
 // Within one preference the earlier row wins. Costs of endpoints were measured for tcp, net and
 // rxm; shm maps its region per endpoint, which is small beside rxm's pools.
 constexpr std::array kTable{
-    Quirk{"cxi", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2, rma 5.6", false},
+    Quirk{"cxi", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2, rma 5.6", "", false},
     Quirk{"efa", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 4.5, 5.2, rma 5.6"},
     Quirk{"verbs;ofi_rxm", kAny, kNoEnd, kHardware, kCostly, false, 0, "net 5.2, rma 5.6, P19"},
     Quirk{"opx", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2"},
@@ -43,7 +43,8 @@ constexpr std::array kTable{
     Quirk{"shm", kAny, kNoEnd, kByName, kCheap, true, 100000, "architecture 4.1; net 6.4; P5, P13"},
     Quirk{"sockets", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1; net 5.2"},
     Quirk{"udp", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1; net 5.2"},
-    Quirk{"udp;ofi_rxd", kAny, kNoEnd, kByName, kCostly, false, 0, "architecture 4.1; rma 5.6"},
+    Quirk{"udp;ofi_rxd", kAny, kNoEnd, kByName, kCostly, false, 0, "architecture 4.1; rma 5.6",
+          "a write to memory that is not registered any more crashes the provider"},
     Quirk{"ofi_mrail", kAny, kNoEnd, kByName, kCheap, false, 0, "rma 5.7: utility provider"},
     Quirk{"lnx", kAny, kNoEnd, kByName, kCheap, false, 0, "rma 5.7: utility provider"},
     Quirk{"lpp", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1"},
