@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tests/integration/integration.hpp"
-#include "tests/integration/namespaces.hpp"
+#include "tests/support/namespaces.hpp"
 
 namespace duofi::test {
 namespace {

@@ -52,11 +52,8 @@ void judge(int rank, const RankProcess& child, const GroupOptions& options) {
 void run_processes(const std::string& body, const GroupOptions& options, RankChannel& channel) {
     std::vector<RankProcess> children;
     for (int i = 0; i < options.ranks; ++i) {
-        const auto index = static_cast<std::size_t>(i);
-        const bool wrapped = index < options.prefixes.size();
-        children.push_back(RankProcess::start(
-            rank_command_line(body, make_rank(i, options, channel)), options.env,
-            wrapped ? options.prefixes[index] : std::vector<std::string>{}, channel.fd()));
+        children.push_back(RankProcess::start(rank_command_line(body, make_rank(i, options, channel)), options.env,
+                                              options.prefix_of(i), channel.fd()));
     }
     const Deadline deadline(options.timeout);
     bool told = false;

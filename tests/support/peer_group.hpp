@@ -68,6 +68,11 @@ struct GroupOptions {
         prefixes;                   ///< per rank: command words put before the program
     std::map<int, RankEnd> ends;    ///< ranks that do not end normally
     std::map<int, int> exit_codes;  ///< expected exit codes other than 0
+
+    [[nodiscard]] std::vector<std::string> prefix_of(int rank) const {
+        const auto index = static_cast<std::size_t>(rank);
+        return index < prefixes.size() ? prefixes[index] : std::vector<std::string>{};
+    }
 };
 
 /// Runs the group; every rank that fails, ends otherwise than expected or is late is a test

@@ -19,9 +19,8 @@ constexpr Nanoseconds kFarewell = patience(20 * kSecond);  // ends of processes,
 void RankCrew::start() {
     channel_ = std::make_unique<RankChannel>(RankChannel::create(options_.ranks));
     for (int i = 0; i < options_.ranks; ++i) {
-        processes_.push_back(
-            RankProcess::start(rank_command_line(kCrewBody, make_rank(i, options_, *channel_)),
-                               options_.env, {}, channel_->fd()));
+        processes_.push_back(RankProcess::start(rank_command_line(kCrewBody, make_rank(i, options_, *channel_)),
+                                                options_.env, options_.prefix_of(i), channel_->fd()));
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "tests/support/conformance_run.hpp"
 #include "tests/support/log_capture.hpp"
 #include "tests/support/peer_group.hpp"
 #include "tests/support/rma_exchange.hpp"
@@ -16,25 +17,10 @@ namespace duofi::test {
 
 class RmaConformance : public testing::TestWithParam<int> {};
 
-void run_rma_conformance(const char* body, int ranks);
-
 /// The table that the command line chose.
 [[nodiscard]] inline const Rma& rma_of(const Rank& rank) {
     return Rma::process(rank.number("version", kNewestRma));
 }
-
-[[nodiscard]] inline bool is_full(const Rank& rank) {
-    return rank.number("full", 0) != 0;
-}
-
-/// Where each operation takes milliseconds.
-[[nodiscard]] inline bool is_slow(const Rank& rank) {
-    return rank.text("provider") == "sockets" && !is_full(rank);
-}
-
-/// How much of something a rank does: fewer where the provider is slow, the group large or the
-/// build instrumented; `full` instead in the long tier. At least 2.
-[[nodiscard]] int amount(const Rank& rank, int quick, int full);
 
 /// Calls a data function that must refuse its arguments with ncclInvalidArgument and a NULL request
 ///
@@ -51,7 +37,7 @@ void expect_refused(Call call, const char* what, ncclResult_t code = ncclInvalid
     [[maybe_unused]] static const bool rank_body_known_##name =      \
         ::duofi::test::register_rank_body(#name, &rank_body_##name); \
     TEST_P(RmaConformance, name) {                                   \
-        ::duofi::test::run_rma_conformance(#name, GetParam());       \
+        ::duofi::test::run_conformance_body(#name, GetParam());      \
     }                                                                \
     static void rank_body_##name([[maybe_unused]] ::duofi::test::Rank& rank)
 
