@@ -15,6 +15,7 @@
 namespace duofi::test {
 namespace {
 
+constexpr int kNodes = 2;
 constexpr const char* kUsage =
     "usage: [--provider=native|rxm|shm|sockets] [--mode=threads|processes] [--version=N] [--nodes=SHAPE]\n"
     "       [--timeout=SECONDS] [--full] [--gtest_...]\n"
@@ -82,7 +83,8 @@ GroupOptions conformance_options(int ranks) {
     options.args["full"] = choice().full ? "1" : "0";
     if (!namespaces()) return options;
     options.mode = RankMode::processes;
-    for (int rank = 0; rank < ranks; ++rank) options.prefixes.push_back(namespaces()->prefix(rank % 2, true));
+    options.args["nodes"] = std::to_string(kNodes);
+    for (int rank = 0; rank < ranks; ++rank) options.prefixes.push_back(namespaces()->prefix(rank % kNodes, true));
     return options;
 }
 

@@ -37,6 +37,9 @@ void run_conformance_body(const char* body, int ranks);
 
 [[nodiscard]] inline bool is_full(const Rank& rank) { return rank.number("full", 0) != 0; }
 
+/// Ranks stand in turn on the nodes that the command line asked for.
+[[nodiscard]] inline int node_of(const Rank& rank) { return rank.index % rank.number("nodes", 1); }
+
 /// Where each message takes milliseconds.
 [[nodiscard]] inline bool is_slow(const Rank& rank) { return rank.text("provider") == "sockets" && !is_full(rank); }
 
