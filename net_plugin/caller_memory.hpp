@@ -8,6 +8,7 @@
 #include "common/util/clock.hpp"
 #include "common/util/handle_slab.hpp"
 #include "net_plugin/memory_handle.hpp"
+#include "net_plugin/neuron/rma_request.hpp"
 #include "net_plugin/request_pool.hpp"
 #include "net_plugin/sendrecv/recv_request.hpp"
 #include "net_plugin/sendrecv/send_request.hpp"
@@ -33,6 +34,7 @@ struct CallerMemory {
     HandleSlab<MemoryHandle> memory_handles;
     RequestSlab<SendRequest> send_requests;
     RequestSlab<RecvRequest> recv_requests;
+    RequestSlab<RmaRequest> rma_requests;
 };
 
 /// Made at first use. Freed by drop_caller_memory, which unloading calls when nothing is open.

@@ -9,6 +9,7 @@
 #include "common/util/clock.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
+#include "common/util/scope_exit.hpp"
 
 namespace duofi::net {
 
@@ -78,12 +79,13 @@ void end_comm(CommHandle& handle) {
     } catch (...) {
         failed = std::current_exception();
     }
-    --g_comms;
+    const ScopeExit gone([] { --g_comms; });  // when nothing of the comm needs the plugin any more
     endpoint.release();
     if (failed) std::rethrow_exception(failed);
 }
 
 void set_connect_timeout(Nanoseconds timeout) noexcept { g_abandoned = 2 * timeout; }
+Nanoseconds connect_timeout() noexcept { return g_abandoned / 2; }
 
 void drop_attempt(CommHandle& handle) noexcept {
     forget_attempt(handle);
@@ -113,6 +115,20 @@ void sweep_attempts() {
             if (now - handle->last_call > (alone ? kAbandonedAlone : g_abandoned.load())) abandoned.push_back(handle);
     }
     for (CommHandle* handle : abandoned) end_comm(*handle);
+}
+
+void end_attempts() {
+    std::vector<CommHandle*> attempts;
+    {
+        const std::scoped_lock lock(g_mutex);
+        if (g_attempts != nullptr) attempts = *g_attempts;
+    }
+    for (CommHandle* handle : attempts) end_comm(*handle);
+}
+
+void end_comm_if_open(void* pointer, CommKind kind) {
+    auto* handle = static_cast<CommHandle*>(pointer);
+    if (handle != nullptr && handle->magic == CommHandle::kMagic && handle->kind == kind) end_comm(*handle);
 }
 
 std::size_t comm_count() noexcept { return g_comms; }

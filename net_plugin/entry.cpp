@@ -19,16 +19,14 @@ namespace {
 std::atomic<Plugin*> g_plugin{nullptr};
 std::atomic<std::uint32_t> g_provider{0};
 
-bool initialized(const char* operation) noexcept {
-    if (plugin() == nullptr) {
-        log::warn(log::net, messages::kNotInitialized);
-        return false;
-    }
-    if (in_forked_child()) [[unlikely]] {
-        log::warn(log::net, messages::kForkedChild, operation);
-        return false;
-    }
-    return true;
+std::atomic<bool> g_ended{false};
+/// The plugin was ended, not never there.
+bool ended() noexcept { return plugin() == nullptr && g_ended.load(std::memory_order_acquire) && !in_forked_child(); }
+
+ncclResult_t give(const Result<Request*>& posted, void** request) noexcept {
+    if (!posted) return abi::result_of(posted.error());
+    *request = *posted;
+    return ncclSuccess;
 }
 
 ncclResult_t null_argument(const char* operation, const char* argument) noexcept {
@@ -61,8 +59,28 @@ Result<Endpoint*> find_endpoint(Device& device) {
 
 }  // namespace
 
-void set_plugin(Plugin* plugin) noexcept { g_plugin.store(plugin, std::memory_order_release); }
+void set_plugin(Plugin* plugin) noexcept {
+    g_plugin.store(plugin, std::memory_order_release);
+    g_ended.store(false, std::memory_order_release);
+}
+void end_plugin() noexcept {
+    g_ended.store(true, std::memory_order_release);
+    g_plugin.store(nullptr, std::memory_order_release);
+}
 Plugin* plugin() noexcept { return g_plugin.load(std::memory_order_acquire); }
+
+bool initialized(const char* operation) noexcept {
+    if (plugin() == nullptr) {
+        log::warn(log::net, messages::kNotInitialized);
+        return false;
+    }
+    if (in_forked_child()) [[unlikely]] {
+        log::warn(log::net, messages::kForkedChild, operation);
+        return false;
+    }
+    return true;
+}
+
 void set_handle_provider(std::uint32_t mark) noexcept { g_provider = mark; }
 
 ncclResult_t devices(int* count) {
@@ -108,7 +126,7 @@ namespace {
 
 // A continued attempt is found through the handle, without a walk from the device.
 ncclResult_t connect_step(Endpoint& endpoint, HandleBytes& bytes, const Handle& handle, CommHandle* attempt,
-                          void** send_comm) {
+                          bool early, void** send_comm) {
     ScopeExit undo([&] { give_back(endpoint); });  // a first step that throws leaves no reference
     if (attempt != nullptr) undo.release();          // a later one leaves the attempt as it was
     const auto step = endpoint.connect(handle, attempt != nullptr ? static_cast<SendComm*>(attempt->comm)
@@ -121,7 +139,7 @@ ncclResult_t connect_step(Endpoint& endpoint, HandleBytes& bytes, const Handle& 
         return abi::result_of(step.error());
     }
     undo.release();
-    if (step->ready) {
+    if (step->ready || (early && step->asked)) {
         if (attempt != nullptr) drop_attempt(*attempt);
         clear_connect_state(bytes);
         *send_comm = open_comm(CommKind::send, *step->comm);
@@ -133,9 +151,7 @@ ncclResult_t connect_step(Endpoint& endpoint, HandleBytes& bytes, const Handle& 
     return ncclSuccess;
 }
 
-}  // namespace
-
-ncclResult_t connect(int index, void* handle, void** send_comm) {
+ncclResult_t connect(int index, void* handle, bool early, void** send_comm) {
     if (send_comm != nullptr) *send_comm = nullptr;
     if (!initialized("connect")) return ncclInternalError;
     if (handle == nullptr) {
@@ -152,15 +168,20 @@ ncclResult_t connect(int index, void* handle, void** send_comm) {
     }
     if (const auto state = read_connect_state(bytes)) {
         if (CommHandle* attempt = find_attempt(*state))
-            return connect_step(attempt->comm->endpoint(), bytes, *parsed, attempt, send_comm);
+            return connect_step(attempt->comm->endpoint(), bytes, *parsed, attempt, early, send_comm);
     }
     sweep_attempts();
     Device* device = find_device(index);
     if (device == nullptr) return ncclInternalError;
     const auto endpoint = find_endpoint(*device);
     if (!endpoint) return abi::result_of(endpoint.error());
-    return connect_step(**endpoint, bytes, *parsed, nullptr, send_comm);
+    return connect_step(**endpoint, bytes, *parsed, nullptr, early, send_comm);
 }
+
+}  // namespace
+
+ncclResult_t connect(int index, void* handle, void** send_comm) { return connect(index, handle, false, send_comm); }
+ncclResult_t connect_early(int index, void* handle, void** send_comm) { return connect(index, handle, true, send_comm); }
 
 ncclResult_t accept(void* listen_comm, void** recv_comm) {
     if (recv_comm != nullptr) *recv_comm = nullptr;
@@ -206,6 +227,10 @@ ncclResult_t reg_mr_dmabuf(void* pointer, void*, std::size_t, int, std::uint64_t
 }
 
 ncclResult_t dereg_mr(void*, void* mhandle) {
+    if (ended()) {
+        (void)drop_memory_handle_quietly(mhandle);
+        return ncclInvalidArgument;
+    }
     if (!initialized("deregMr")) return ncclInternalError;
     if (mhandle == nullptr) return ncclSuccess;  // what regMr of nothing would have given
     const auto dropped = drop_memory_handle(mhandle);
@@ -218,10 +243,7 @@ ncclResult_t isend(void* pointer, void* data, std::size_t size, int tag, void* m
     if (!initialized("isend")) return ncclInternalError;
     auto* comm = static_cast<SendComm*>(find_comm(pointer, CommKind::send, "isend"));
     if (comm == nullptr) return ncclInternalError;
-    const auto posted = comm->isend(data, size, tag, mhandle);
-    if (!posted) return abi::result_of(posted.error());
-    *request = *posted;
-    return ncclSuccess;
+    return give(comm->isend(data, size, tag, mhandle), request);
 }
 
 bool check_group(const char* operation, int count, bool arrays_given) {
@@ -236,22 +258,15 @@ ncclResult_t irecv(void* pointer, int count, const RecvBuffer* buffers, void** r
     if (!initialized("irecv")) return ncclInternalError;
     auto* comm = static_cast<RecvComm*>(find_comm(pointer, CommKind::recv, "irecv"));
     if (comm == nullptr) return ncclInternalError;
-    const auto posted = comm->irecv(buffers, count);
-    if (!posted) return abi::result_of(posted.error());
-    *request = *posted;
-    return ncclSuccess;
+    return give(comm->irecv(buffers, count), request);
 }
-
 ncclResult_t iflush(void* pointer, int count, const RecvBuffer* buffers, void** request) {
     if (request == nullptr) return null_argument("iflush", "request");
     *request = nullptr;
     if (!initialized("iflush")) return ncclInternalError;
     auto* comm = static_cast<RecvComm*>(find_comm(pointer, CommKind::recv, "iflush"));
     if (comm == nullptr) return ncclInternalError;
-    const auto posted = comm->iflush(buffers, count);
-    if (!posted) return abi::result_of(posted.error());
-    *request = *posted;
-    return ncclSuccess;
+    return give(comm->iflush(buffers, count), request);
 }
 
 ncclResult_t test(void* request, int* done, int* sizes) {
@@ -263,6 +278,10 @@ ncclResult_t test(void* request, int* done, int* sizes) {
 namespace {
 
 ncclResult_t close_comm(void* pointer, CommKind kind, const char* operation) {
+    if (ended()) {
+        end_comm_if_open(pointer, kind);
+        return ncclInvalidArgument;
+    }
     if (!initialized(operation)) return ncclInternalError;
     if (find_comm(pointer, kind, operation) == nullptr) return ncclInternalError;
     end_comm(*static_cast<CommHandle*>(pointer));

@@ -14,6 +14,11 @@ namespace duofi::net {
 /// What connect, accept, isend … work on. Set by init; a recording fake sets its own. nullptr = none.
 void set_plugin(Plugin* plugin) noexcept;
 [[nodiscard]] Plugin* plugin() noexcept;
+/// No plugin any more, by fini: what is closed and deregistered from now on, until set_plugin, is done in silence and
+/// answered with ncclInvalidArgument (net contract 3.7).
+void end_plugin() noexcept;
+/// Is there a plugin, in this process? Logged if not.
+[[nodiscard]] bool initialized(const char* operation) noexcept;
 /// Provider that handles must name; set together with the plugin.
 void set_handle_provider(std::uint32_t mark) noexcept;
 
@@ -22,6 +27,8 @@ void set_handle_provider(std::uint32_t mark) noexcept;
 [[nodiscard]] ncclResult_t get_properties(int device, const DeviceProperties** out);
 [[nodiscard]] ncclResult_t listen(int device, void* handle, void** listen_comm);
 [[nodiscard]] ncclResult_t connect(int device, void* handle, void** send_comm);
+/// As connect, but a comm is given as soon as its request has reached the fabric (ConnectProgress::asked).
+[[nodiscard]] ncclResult_t connect_early(int device, void* handle, void** send_comm);
 [[nodiscard]] ncclResult_t accept(void* listen_comm, void** recv_comm);
 [[nodiscard]] ncclResult_t reg_mr(void* comm, void* data, std::size_t size, int type, void** mhandle);
 [[nodiscard]] ncclResult_t reg_mr_dmabuf(void* comm, void* data, std::size_t size, int type,

@@ -86,7 +86,8 @@ Status InitRun::decide() {  // I5, I6
     const std::string_view efa_name = steps_.efa_provider_name();
     context_.effective = topology::effective_settings(context_.settings, context_.platform, efa_name);
     topology::log_platform(context_.platform, efa_name);
-    DUOFI_ASSIGN(const ProtocolKind wish, parse_protocol(context_.platform.protocol));
+    DUOFI_ASSIGN(ProtocolKind wish, parse_protocol(context_.platform.protocol));
+    if (context_.prefer_sendrecv) wish = ProtocolKind::sendrecv;
     DUOFI_ASSIGN(context_.protocol,
                  select_protocol(context_.settings.protocol, wish,
                                  steps_.protocols()));

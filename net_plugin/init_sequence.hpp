@@ -37,6 +37,7 @@ struct SelfTestReport {
 /// Everything decided so far; grows from step to step and belongs to the caller of run_init.
 struct InitContext {
     int table_version = 6;          ///< set by the caller of run_init, kept after a failure
+    bool prefer_sendrecv = false;   ///< likewise: SENDRECV unless the user says otherwise (net contract 4.2)
     Settings settings;              // I1, as the user set them
     std::uint32_t fi_version = 0;   // I3, packed
     std::string libfabric_file;     // file the library was loaded from

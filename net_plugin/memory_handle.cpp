@@ -14,16 +14,41 @@ Result<void*> make_memory_handle(ofi::Domain& domain, void* data, std::size_t si
     return handle;
 }
 
-Status drop_memory_handle(void* handle) {
+namespace {
+
+MemoryHandle* live(void* handle) noexcept {
     auto* memory = static_cast<MemoryHandle*>(handle);
-    if (memory == nullptr || memory->magic != MemoryHandle::kLive) {
-        log::warn(log::net, messages::kBadMemoryHandle, "deregMr");
-        return fail(Errc::invalid_argument, "mhandle");
-    }
+    return memory != nullptr && memory->magic == MemoryHandle::kLive ? memory : nullptr;
+}
+
+}  // namespace
+
+Status drop_memory_handle(void* handle) {
+    Status dropped = drop_memory_handle_quietly(handle);
+    if (!dropped) log::warn(log::net, messages::kBadMemoryHandle, "deregMr");
+    return dropped;
+}
+
+Status drop_memory_handle_quietly(void* handle) {
+    MemoryHandle* memory = live(handle);
+    if (memory == nullptr) return fail(Errc::invalid_argument, "mhandle");
     memory->magic = 0;
+    if (memory->exposed.exchange(false)) memory->registration.domain->withdraw(memory->registration);
     ofi::Domain::deregister(memory->registration);
     caller_memory().memory_handles.release(memory);
     return {};
+}
+
+Result<std::uint64_t> expose_memory(void* handle) {
+    MemoryHandle* memory = live(handle);
+    if (memory == nullptr) {
+        log::warn(log::net, messages::kBadMemoryHandle, "getMrKey");
+        return fail(Errc::invalid_argument, "mhandle");
+    }
+    if (memory->exposed.load()) return memory->registration.region->key();
+    DUOFI_ASSIGN(const std::uint64_t key, memory->registration.domain->expose(memory->registration));
+    if (memory->exposed.exchange(true)) memory->registration.domain->withdraw(memory->registration);
+    return key;
 }
 
 bool check_memory(ofi::Domain& domain, void* handle, const void* data, std::size_t size,

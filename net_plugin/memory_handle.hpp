@@ -1,6 +1,7 @@
 // The mhandle of regMr and the check that every operation makes with it. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +13,7 @@ namespace duofi::net {
 struct MemoryHandle {
     static constexpr std::uint64_t kLive = 0x64756f66696d7231;  // "duofimr1"
     std::uint64_t magic = 0;
+    std::atomic<bool> exposed{false};  ///< peers were given its key
     ofi::Registration registration;
 };
 
@@ -20,6 +22,12 @@ struct MemoryHandle {
                                                fid_ep* endpoint);
 /// Errors: invalid_argument for a handle that is not (or no longer) registered, logged.
 [[nodiscard]] Status drop_memory_handle(void* handle);
+/// Same without a line in the log.
+[[nodiscard]] Status drop_memory_handle_quietly(void* handle);
+
+/// The key by which peers reach the registration; they may until it is dropped. Errors: invalid_argument as above,
+/// else those of Domain::expose, not logged.
+[[nodiscard]] Result<std::uint64_t> expose_memory(void* handle);
 
 /// Is [data, data+size) inside the registration, and is that of this domain? `descriptor` is set for the
 /// post. NULL handles pass where the provider needs none. false: logged with `operation`.

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "common/abi/boundary.hpp"
 #include "common/abi/host_log.hpp"
@@ -12,6 +13,8 @@
 #include "common/util/fork_mark.hpp"
 #include "common/util/library_file.hpp"
 #include "common/util/log.hpp"
+#include "common/util/messages/net.hpp"
+#include "common/util/messages/neuron.hpp"
 #include "common/util/mutex.hpp"
 #include "net_plugin/caller_memory.hpp"
 #include "net_plugin/comm_registry.hpp"
@@ -73,6 +76,7 @@ ofi::EndpointHook endpoint_hook(const InitContext& context, const ofi::DeviceInf
 
 class Steps : public InitSteps {
   public:
+    explicit Steps(TableFamily family) : neuron_(family == TableFamily::neuron) {}
     Result<Settings> load_settings() override { return duofi::load_settings(); }
     std::uint32_t fi_version() override { return ::fi_version(); }
     std::string libfabric_file() override { return library_file(reinterpret_cast<const void*>(&::fi_getinfo)); }
@@ -82,6 +86,8 @@ class Steps : public InitSteps {
     Result<DiscoverySummary> discover(const InitContext& context) override {
         state_ = std::make_unique<State>();
         state_->context.effective = context.effective;
+        // Callers of that family register what they use, once (net contract 7).
+        if (neuron_ && !environment_value("OFI_NCCL_MR_CACHE_DISABLE")) state_->context.effective.mr_cache_disable = true;
         DUOFI_ASSIGN(state_->list,
                      ofi::discover(context.settings, ofi::tagged_requirements(context.effective), context.platform));
         DiscoverySummary summary;
@@ -96,11 +102,12 @@ class Steps : public InitSteps {
         policy.latency_us = context.platform.latency_us;
         policy.domain_per_thread = context.platform.domain_per_thread;
         policy.max_tag = ofi::PortTable::kMaxPorts;
+        policy.tells_origins = neuron_;
         for (const auto& device : state_->list.devices)
             state_->devices.emplace_back(device, state_->context.effective,
                                          make_properties(facts_of(device), policy),
                                          context.platform.domain_per_thread,
-                                         endpoint_hook(context, device));
+                                         endpoint_hook(context, device), neuron_);
         return {};
     }
 
@@ -113,6 +120,10 @@ class Steps : public InitSteps {
         report.reg_is_global = properties.reg_is_global;
         report.dmabuf_supported = properties.dmabuf_supported;
         report.gdr = properties.hmem_supported ? memory::GdrState::supported : memory::GdrState::unsupported;
+        if (neuron_) {
+            const std::size_t inline_limit = static_cast<SendrecvEndpoint*>(endpoint)->ofi().inject_limit();
+            for (SendrecvDevice& each : state_->devices) each.limit_write_inline(inline_limit);
+        }
         endpoint->release();
         return report;
     }
@@ -121,26 +132,65 @@ class Steps : public InitSteps {
     [[nodiscard]] std::unique_ptr<State> take() { return std::move(state_); }
 
   private:
+    bool neuron_;
     std::unique_ptr<State> state_;
 };
 
+/// What fini has ended and callers may still hold comms or registrations of. Guarded by the init mutex; freed by the
+/// next init, or when the library is unloaded.
+std::vector<std::unique_ptr<State>>* g_ended = nullptr;
+std::atomic<const ForkMark*> g_mark{nullptr};  // of the plugin that was initialised last
+
+bool nothing_held() { return open_comms() == 0 && caller_memory().memory_handles.in_use() == 0; }
+
+void forget_ended() noexcept {
+    delete g_ended;
+    g_ended = nullptr;
+}
+
 }  // namespace
 
-ncclResult_t init(ncclDebugLogger_t logger, int table_version) {
+ncclResult_t init(ncclDebugLogger_t logger, int table_version, TableFamily family) {
     const std::scoped_lock lock(*init_mutex());
     abi::adopt_host_logger(logger);
     if (g_state.load(std::memory_order_relaxed) != nullptr) return ncclSuccess;
-    Steps steps;
+    Steps steps(family);
     InitContext context;
     context.table_version = table_version;
+    context.prefer_sendrecv = family == TableFamily::neuron && table_version == 4;
     const Status status = run_init(steps, context);
-    if (!status) return abi::result_of(status.error());
+    if (!status) {
+        if (family == TableFamily::neuron) log::info(log::init | log::net, messages::kNeuronInitFailed);
+        return abi::result_of(status.error());
+    }
     abi::set_abort_on_error(context.settings.abort_on_error);
     std::unique_ptr<State> state = steps.take();
     set_connect_timeout(static_cast<Nanoseconds>(context.settings.connect_timeout_s * kSecond));
     set_handle_provider(ofi::provider_mark(state->list.provider));
+    g_mark.store(&state->fork_mark, std::memory_order_relaxed);
     set_plugin(state.get());
     g_state.store(state.release(), std::memory_order_release);
+    if (nothing_held()) forget_ended();
+    return ncclSuccess;
+}
+
+ncclResult_t fini() {
+    const std::scoped_lock lock(*init_mutex());
+    State* state = g_state.load(std::memory_order_relaxed);
+    if (state == nullptr) {
+        log::warn(log::init | log::net, messages::kFiniNotInitialized);
+        return ncclSystemError;
+    }
+    if (in_forked_child()) {
+        log::warn(log::net, messages::kForkedChild, "fini");
+        return ncclInternalError;
+    }
+    if (g_ended == nullptr) g_ended = new std::vector<std::unique_ptr<State>>;
+    g_ended->reserve(g_ended->size() + 1);
+    end_plugin();
+    g_state.store(nullptr, std::memory_order_release);
+    g_ended->emplace_back(state);
+    end_attempts();
     return ncclSuccess;
 }
 
@@ -150,8 +200,8 @@ std::string_view provider_name() noexcept {
 }
 
 bool in_forked_child() noexcept {
-    const State* state = g_state.load(std::memory_order_relaxed);
-    return state != nullptr && state->fork_mark.in_child();
+    const ForkMark* mark = g_mark.load(std::memory_order_relaxed);
+    return mark != nullptr && mark->in_child();
 }
 
 namespace {
@@ -161,7 +211,7 @@ namespace {
 // thread must not run in code that goes away.
 [[gnu::destructor]] void unload() {
     State* state = g_state.load(std::memory_order_acquire);
-    if (state == nullptr || state->fork_mark.in_child()) return;
+    if ((state == nullptr && g_ended == nullptr) || in_forked_child()) return;
     if (open_comms() != 0) {
         ofi::service_abandon();
         return;
@@ -169,7 +219,9 @@ namespace {
     if (!init_mutex()->try_lock()) return;
     set_plugin(nullptr);
     g_state.store(nullptr, std::memory_order_release);
+    g_mark.store(nullptr, std::memory_order_relaxed);
     delete state;
+    forget_ended();
     drop_caller_memory();
     abi::release_host_logger();
     init_mutex()->unlock();

@@ -117,8 +117,8 @@ DeviceProperties make_properties(const DeviceFacts& facts, const PropertyPolicy&
     out.max_coll_bytes = out.max_p2p_bytes;
     out.max_write_inline_bytes = facts.inject_bytes;
     out.max_mr_key_bytes = facts.mr_key_bytes;
-    out.rma_supported = (facts.caps & memory::kCapRma) != 0 &&
-                        (memory::expanded_mr_mode(facts.mr_mode) & memory::kModeVirtAddr) != 0;
+    const bool counts_from_zero = (memory::expanded_mr_mode(facts.mr_mode) & memory::kModeVirtAddr) != 0;
+    out.rma_supported = (facts.caps & memory::kCapRma) != 0 && (policy.tells_origins || counts_from_zero);
     return out;
 }
 

@@ -51,6 +51,7 @@ struct PropertyPolicy {
         0;  ///< SENDRECV: largest tag that tells comms apart; 0 = no limit known
     bool dmabuf_viable = false;  ///< gate G1
     memory::GdrState gdr = memory::GdrState::unknown;
+    bool tells_origins = false;  ///< peers are told from where the provider counts addresses: it need not be 0
 };
 
 /// Properties independent of any table version. The two strings live until the library is unloaded
@@ -72,7 +73,7 @@ struct DeviceProperties {
     std::size_t max_coll_bytes = 1;
     std::size_t max_write_inline_bytes = 0;
     std::size_t max_mr_key_bytes = 0;
-    bool rma_supported = false;  ///< RMA with virtual addressing was granted (architecture 5)
+    bool rma_supported = false;  ///< peers can be given access to registered memory
 };
 
 /// Does the caller survive this path (net contract 6.3)? It needs a '/' and at most 31 characters

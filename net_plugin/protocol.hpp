@@ -14,6 +14,7 @@ namespace duofi::net {
 
 struct DeviceProperties;
 class Endpoint;
+class OneSided;
 
 /// One buffer of a grouped receive.
 struct RecvBuffer {
@@ -48,6 +49,8 @@ class DataComm : public Comm {
     using Comm::Comm;
     /// Registers caller memory; `size` > 0 bytes, type NCCL_PTR_HOST. Gives the caller's mhandle.
     [[nodiscard]] virtual Result<void*> register_memory(void* data, std::size_t size) = 0;
+    /// Access to the peer's memory, as long as the comm (net contract 3.10). nullptr: not on this device.
+    [[nodiscard]] virtual OneSided* one_sided() noexcept { return nullptr; }
 };
 
 class SendComm : public DataComm {
@@ -76,6 +79,7 @@ class ListenComm : public Comm {
 struct ConnectProgress {
     SendComm* comm = nullptr;
     bool ready = false;
+    bool asked = false;  ///< the request has reached the fabric: the comm can be used, and says "not now" until ready
 };
 
 class Endpoint {

@@ -123,11 +123,14 @@ bool Lane::post_pieces(Request& request) noexcept {
     std::byte* data = request.local + request.posted;
     const std::uint64_t address = request.remote_address + request.posted;
     request.confirmed = worth_confirming(request, piece);
-    const auto confirm = request.confirmed ? ofi::Confirm::delivery : ofi::Confirm::none;
-    const ofi::Posted posted = request.get ? endpoint.post_read(*peer_, data, piece, request.descriptor, address,
-                                                                request.remote_key, request.transfer)
-                                           : endpoint.post_write(*peer_, data, piece, request.descriptor, address,
-                                                                 request.remote_key, request.transfer, confirm);
+    ofi::Posted posted;
+    if (request.get)
+        posted = endpoint.post_read(*peer_, data, piece, request.descriptor, address, request.remote_key, request.transfer);
+    else if (request.confirmed)
+        posted = endpoint.post_placed_write(*peer_, data, piece, request.descriptor, address, request.remote_key, false,
+                                            request.transfer);
+    else
+        posted = endpoint.post_write(*peer_, data, piece, request.descriptor, address, request.remote_key, request.transfer);
     if (posted != ofi::Posted::yes) return false;
     ++in_provider_;
     request.in_flight = true;

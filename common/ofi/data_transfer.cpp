@@ -7,6 +7,17 @@
 
 namespace duofi::ofi {
 
+namespace {
+
+// FI_OPT_INJECT_RMA_SIZE of headers from 1.22 on (net contract 4.9).
+constexpr int kInjectRmaSize = 18;
+
+bool refuses_flags(ssize_t code) noexcept {
+    return code == -FI_EOPNOTSUPP || code == -FI_ENOSYS || code == -FI_EBADFLAGS || code == -FI_EINVAL;
+}
+
+}  // namespace
+
 // What a provider says to a post that moves data: taken, not now, or the peer is out of reach.
 Posted Endpoint::data_posted(Peer& peer, ssize_t code) noexcept {
     if (code == 0) {
@@ -41,23 +52,35 @@ Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, v
 }
 
 Posted Endpoint::post_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
-                            std::uint64_t address, std::uint64_t key, Operation& operation,
-                            Confirm confirm) noexcept {
+                            std::uint64_t address, std::uint64_t key, Operation& operation) noexcept {
     if (peer.gone()) return Posted::lost;
-    if (confirm == Confirm::none)
-        return data_posted(peer, fi_write(ep_.get(), data, size, descriptor, peer.address, address, key,
-                                          &operation.context));
-    const iovec local{const_cast<void*>(data), size};
-    const fi_rma_iov remote{address, size, key};
-    fi_msg_rma write{};
-    write.msg_iov = &local;
-    write.desc = &descriptor;
-    write.iov_count = 1;
-    write.addr = peer.address;
-    write.rma_iov = &remote;
-    write.rma_iov_count = 1;
-    write.context = &operation.context;
-    return data_posted(peer, fi_writemsg(ep_.get(), &write, FI_DELIVERY_COMPLETE | FI_COMPLETION));
+    return data_posted(peer, fi_write(ep_.get(), data, size, descriptor, peer.address, address, key,
+                                      &operation.context));
+}
+
+Posted Endpoint::post_placed_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
+                                   std::uint64_t address, std::uint64_t key, bool inject,
+                                   Operation& operation) noexcept {
+    if (peer.gone()) return Posted::lost;
+    const iovec bytes{const_cast<void*>(data), size};
+    const fi_rma_iov target{address, size, key};
+    const fi_msg_rma message{&bytes, &descriptor, 1, peer.address, &target, 1, &operation.context, 0};
+    const std::uint64_t flags = FI_COMPLETION | (inject ? FI_INJECT : 0);
+    bool& tells = inject ? injects_tell_placed_ : writes_tell_placed_;
+    ssize_t code = tells ? fi_writemsg(ep_.get(), &message, flags | FI_DELIVERY_COMPLETE) : -FI_EOPNOTSUPP;
+    if (refuses_flags(code)) {
+        tells = false;
+        code = fi_writemsg(ep_.get(), &message, flags);
+    }
+    return data_posted(peer, code);
+}
+
+std::size_t Endpoint::inject_limit() const noexcept {
+    std::size_t limit = domain_->info()->tx_attr->inject_size;
+    std::size_t told = 0, length = sizeof(told);
+    const bool known = fi_version() >= FI_VERSION(1, 22);
+    if (known && fi_getopt(&ep_->fid, FI_OPT_ENDPOINT, kInjectRmaSize, &told, &length) == 0) limit = told;
+    return limit;
 }
 
 Posted Endpoint::post_read(Peer& peer, void* data, std::size_t size, void* descriptor, std::uint64_t address,

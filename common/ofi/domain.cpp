@@ -58,6 +58,16 @@ Result<Registration> Domain::register_memory(void* data, std::size_t size, fid_e
     return registration;
 }
 
+Result<std::uint64_t> Domain::expose(const Registration& registration) {
+    if (!allows_remote_access()) return fail(Errc::unsupported, "remote access", FI_EOPNOTSUPP);
+    const std::uint64_t key = registration.region->key();
+    if (key == FI_KEY_NOTAVAIL) return fail(Errc::no_data, "fi_mr_key", FI_ENOENT);
+    exposed_.add(key, {registration.region->address, registration.region->length});
+    return key;
+}
+
+void Domain::withdraw(const Registration& registration) noexcept { exposed_.remove(registration.region->key()); }
+
 void Domain::deregister(Registration& registration) noexcept {
     if (registration.domain == nullptr) return;
     registration.domain->cache_->release(registration.region);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/ofi/device_list.hpp"
+#include "common/ofi/exposed_regions.hpp"
 #include "common/ofi/fid.hpp"
 #include "common/ofi/memory_region.hpp"
 #include "common/ofi/registration_cache.hpp"
@@ -43,6 +44,17 @@ class Domain : public std::enable_shared_from_this<Domain> {
     /// Registers caller memory for local sends and receives; `size` > 0 bytes, cpu memory.
     /// Errors: the provider's or no_memory, logged; no trace is left.
     [[nodiscard]] Result<Registration> register_memory(void* data, std::size_t size, fid_ep* endpoint);
+    /// Registrations let peers read and write (`access` of open), and the provider can do it.
+    [[nodiscard]] bool allows_remote_access() const noexcept {
+        return (access_ & FI_REMOTE_WRITE) != 0 && (device_.caps & FI_RMA) != 0;
+    }
+    /// The key of a registration, for peers; known to find() of exposed() until withdraw. Errors: unsupported without
+    /// remote access; no_data (2) when the provider has no key of 64 bits.
+    [[nodiscard]] Result<std::uint64_t> expose(const Registration& registration);
+    void withdraw(const Registration& registration) noexcept;
+    /// What is exposed now.
+    [[nodiscard]] const ExposedRegions& exposed() const noexcept { return exposed_; }
+
     /// Undoes one register_memory; the value is empty afterwards.
     static void deregister(Registration& registration) noexcept;
 
@@ -58,6 +70,7 @@ class Domain : public std::enable_shared_from_this<Domain> {
     FabricPtr fabric_;
     DomainPtr domain_;
     std::optional<RegistrationCache> cache_;
+    ExposedRegions exposed_;
 };
 
 }  // namespace duofi::ofi

@@ -28,9 +28,6 @@ namespace duofi::ofi {
 /// Looks at (or sets options of) a new endpoint between its creation and its enabling; an error closes it.
 using EndpointHook = std::function<Status(fid_ep*)>;
 
-/// What the completion of a write says: the memory it was taken from is free, or also that the target has it.
-enum class Confirm : std::uint8_t { none, delivery };
-
 /// What became of a post on the data path.
 enum class Posted : std::uint8_t { yes, again, lost };
 
@@ -104,11 +101,15 @@ class Endpoint {
     [[nodiscard]] Posted post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
                                              std::uint64_t tag, Operation& operation) noexcept;
     /// One-sided transfers between `data` and the peer's registered memory at `address` under `key`, `size` <= the
-    /// provider's largest message. As above; the caller takes one off peer.data_in_flight when told of the end. With
-    /// Confirm::delivery the completion says that the target's memory holds the data (P17).
+    /// provider's largest message. As above; the caller takes one off peer.data_in_flight when told of the end.
     [[nodiscard]] Posted post_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
-                                    std::uint64_t address, std::uint64_t key, Operation& operation,
-                                    Confirm confirm = Confirm::none) noexcept;
+                                    std::uint64_t address, std::uint64_t key, Operation& operation) noexcept;
+    /// As post_write, done only when the bytes are in the peer's memory, where the provider can tell (P17). `inject`:
+    /// `data` is free again on return, needs no descriptor and is at most inject_limit() bytes.
+    [[nodiscard]] Posted post_placed_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
+                                           std::uint64_t address, std::uint64_t key, bool inject,
+                                           Operation& operation) noexcept;
+    [[nodiscard]] std::size_t inject_limit() const noexcept;
     [[nodiscard]] Posted post_read(Peer& peer, void* data, std::size_t size, void* descriptor,
                                    std::uint64_t address, std::uint64_t key, Operation& operation) noexcept;
     void cancel(Operation& operation) noexcept { fi_cancel(&ep_->fid, &operation.context); }
@@ -126,7 +127,9 @@ class Endpoint {
     /// thread looks after it, however quiet it is (rma contract 3.8, T-6).
     void add_passive_target() noexcept { ++passive_targets_; }
     void remove_passive_target() noexcept { --passive_targets_; }
-    [[nodiscard]] bool has_passive_target() const noexcept { return passive_targets_ != 0; }
+    [[nodiscard]] bool has_passive_target() const noexcept {
+        return passive_targets_ != 0 || !domain_->exposed().empty();
+    }
     /// Something is about to be sent to the peer, whose service thread may be asleep: rings its bell, where there are
     /// bells, if the two have not spoken for a while.
     void rouse(Peer& peer) noexcept;
@@ -218,6 +221,8 @@ class Endpoint {
     bool queue_wakes_ = false;   ///< wait_fd_ is the queue's, not the bell's
     UniqueFd bell_;              ///< others ring it before they send, if it has been quiet
     std::uint32_t passive_targets_ = 0;
+    bool writes_tell_placed_ = true;   ///< the provider has not refused to
+    bool injects_tell_placed_ = true;
     bool said_goodbye_ = false;
     bool closing_ = false;
     bool served_ = false;  ///< known to the service thread

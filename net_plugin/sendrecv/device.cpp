@@ -24,7 +24,9 @@ std::size_t most_receives(const ofi::DeviceInfo& info) noexcept {
 Result<std::shared_ptr<ofi::Domain>> SendrecvDevice::get_domain(std::uint64_t key) {
     std::weak_ptr<ofi::Domain>& known = domains_[domain_per_thread_ ? key : 0];
     if (auto domain = known.lock()) return domain;
-    DUOFI_ASSIGN(auto domain, ofi::Domain::open(info_, settings_));
+    constexpr std::uint64_t kLocal = FI_SEND | FI_RECV;
+    constexpr std::uint64_t kRemote = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    DUOFI_ASSIGN(auto domain, ofi::Domain::open(info_, settings_, one_sided_ ? kLocal | kRemote : kLocal));
     known = domain;
     return domain;
 }
@@ -39,7 +41,7 @@ Result<Endpoint*> SendrecvDevice::get_endpoint() {
     auto it = endpoints_.find(key);
     if (it == endpoints_.end()) {
         DUOFI_ASSIGN(auto domain, get_domain(key));
-        DUOFI_ASSIGN(auto opened, ofi::Endpoint::open(std::move(domain), hook_));
+        DUOFI_ASSIGN(auto opened, ofi::Endpoint::open(std::move(domain), hook_, one_sided_));
         auto made = std::make_unique<SendrecvEndpoint>(*this, key, std::move(opened), most_receives(info_));
         it = endpoints_.emplace(key, std::move(made)).first;
     }

@@ -2,6 +2,7 @@
 // provider's endpoints are expensive (architecture 4.4). Any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -17,17 +18,22 @@ namespace duofi::net {
 
 class SendrecvDevice : public Device {
   public:
-    /// `info` and `settings` outlive the device.
+    /// `info` and `settings` outlive the device. `one_sided`: registered memory can be exposed to peers.
     SendrecvDevice(const ofi::DeviceInfo& info, const Settings& settings, const DeviceProperties& properties,
-                   bool domain_per_thread, ofi::EndpointHook hook = {})
+                   bool domain_per_thread, ofi::EndpointHook hook = {}, bool one_sided = false)
         : info_(info),
           settings_(settings),
           properties_(properties),
           domain_per_thread_(domain_per_thread),
-          hook_(std::move(hook)) {}
+          hook_(std::move(hook)),
+          one_sided_(one_sided) {}
 
     Result<Endpoint*> get_endpoint() override;
     [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
+    /// Before any caller has seen the properties: what an endpoint told about writes without registration, bytes.
+    void limit_write_inline(std::size_t bytes) noexcept {
+        properties_.max_write_inline_bytes = std::min(properties_.max_write_inline_bytes, bytes);
+    }
 
     void add_reference(SendrecvEndpoint& endpoint);
     void release(SendrecvEndpoint& endpoint);
@@ -42,6 +48,7 @@ class SendrecvDevice : public Device {
     DeviceProperties properties_;
     bool domain_per_thread_;
     ofi::EndpointHook hook_;  ///< per-endpoint validation (net contract 4.9)
+    bool one_sided_;
     Mutex mutex_;
     std::unordered_map<std::uint64_t, std::unique_ptr<SendrecvEndpoint>> endpoints_;
     std::unordered_map<std::uint64_t, std::weak_ptr<ofi::Domain>> domains_;

@@ -31,7 +31,7 @@ Result<ConnectProgress> SendrecvEndpoint::connect(const Handle& handle, SendComm
         comm->close();
         return tl::unexpected(ready.error());
     }
-    return ConnectProgress{comm, *ready};
+    return ConnectProgress{comm, *ready, *ready || comm->request_left()};
 }
 
 void SendrecvEndpoint::add_reference() { device_.add_reference(*this); }

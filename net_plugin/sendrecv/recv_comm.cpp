@@ -18,7 +18,8 @@ SendrecvRecvComm::SendrecvRecvComm(SendrecvEndpoint& endpoint)
     : RecvComm(endpoint),
       endpoint_(endpoint),
       ofi_(endpoint.ofi()),
-      requests_(caller_memory().recv_requests, kMaxRecvRequests) {
+      requests_(caller_memory().recv_requests, kMaxRecvRequests),
+      one_sided_(ofi_, *this) {
     unexpected_.reserve(kEagerCredits);
 }
 
@@ -142,9 +143,10 @@ void SendrecvRecvComm::on_message(const ofi::Message& message) noexcept {
             if (stage_ != Stage::open) break;
             stage_ = Stage::closed_by_peer;
             sent_by_peer_ = message.header.value;
+            one_sided_.peer_closed();
             if (eager_received_ >= sent_by_peer_) fail_unmatched();
             break;
-        default: break;
+        default: (void)one_sided_.on_message(message); break;
     }
 }
 
@@ -172,11 +174,13 @@ void SendrecvRecvComm::on_peer_lost() noexcept {
 }
 
 bool SendrecvRecvComm::waiting() const noexcept {
-    return first_ != nullptr || at_provider_ != 0 || !answer_left();
+    return first_ != nullptr || at_provider_ != 0 || !answer_left() || one_sided_.waiting();
 }
 
 void SendrecvRecvComm::on_tick(Nanoseconds now) noexcept {
-    if (waiting() && stage_ == Stage::open) report_stalled(ofi_, *peer_, requests_, now);
+    if (!waiting() || stage_ != Stage::open) return;
+    report_stalled(ofi_, *peer_, requests_, now);
+    one_sided_.on_tick(now);
 }
 
 void SendrecvRecvComm::progress(Request& request) {

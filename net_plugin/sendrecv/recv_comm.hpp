@@ -7,6 +7,7 @@
 
 #include "common/ofi/endpoint.hpp"
 #include "common/ofi/handshake.hpp"
+#include "net_plugin/neuron/one_sided.hpp"
 #include "net_plugin/protocol.hpp"
 #include "net_plugin/request_pool.hpp"
 #include "net_plugin/sendrecv/endpoint.hpp"
@@ -33,6 +34,9 @@ class SendrecvRecvComm : public RecvComm,
     Result<void*> register_memory(void* data, std::size_t size) override;
     Result<Request*> irecv(const RecvBuffer* buffers, int count) override;
     Result<Request*> iflush(const RecvBuffer* buffers, int count) override;
+    OneSided* one_sided() noexcept override {
+        return ofi_.domain().allows_remote_access() ? &one_sided_ : nullptr;
+    }
     void close() override;
 
   private:
@@ -99,6 +103,7 @@ class SendrecvRecvComm : public RecvComm,
     std::vector<Unexpected> unexpected_;
     std::vector<Want> wants_;
     std::uint32_t at_provider_ = 0;
+    OneSided one_sided_;
 };
 
 }  // namespace duofi::net

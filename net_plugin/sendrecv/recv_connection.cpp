@@ -32,6 +32,7 @@ bool SendrecvRecvComm::answer(const ofi::Hello& hello) {
     peer_ = peer;
     port_ = port;
     remote_port_ = hello.port;
+    one_sided_.join(*peer_, remote_port_);
     const auto own_limit = static_cast<std::uint32_t>(std::max(ofi_.domain().settings().eager_max_size, 0));
     ofi::Welcome welcome;
     welcome.port = port_;
@@ -88,6 +89,7 @@ void SendrecvRecvComm::tear_down() {
     announcing_.clear();
     if (sender_may_send) ofi_.send_message(*peer_, header_for(ofi::MessageKind::net_close), {});
     cancel_posted(peer_->gone() ? 0 : kCloseLimit);
+    one_sided_.close(peer_->gone() ? 0 : kCloseLimit);
     ofi_.forget_dirty(*peer_, *this);
     ofi_.remove_user(*peer_, *this);
     if (sender_may_send && !peer_->gone() && !late->empty()) {

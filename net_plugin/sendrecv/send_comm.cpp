@@ -23,7 +23,8 @@ SendrecvSendComm::SendrecvSendComm(SendrecvEndpoint& endpoint)
     : SendComm(endpoint),
       endpoint_(endpoint),
       ofi_(endpoint.ofi()),
-      requests_(caller_memory().send_requests, kMaxSendRequests) {}
+      requests_(caller_memory().send_requests, kMaxSendRequests),
+      one_sided_(ofi_, *this) {}
 
 Result<void*> SendrecvSendComm::register_memory(void* data, std::size_t size) {
     return make_memory_handle(ofi_.domain(), data, size, ofi_.fid());
@@ -40,6 +41,10 @@ Result<Request*> SendrecvSendComm::isend(void* data, std::size_t size, int tag, 
     void* descriptor = nullptr;
     if (!check_memory(ofi_.domain(), memory, data, size, "isend", descriptor))
         return fail(Errc::invalid_argument, "isend");
+    if (stage_ == Stage::asking) {  // a comm of v4, which may be used before the other side has accepted
+        DUOFI_ASSIGN(const bool ready, continue_connect());
+        if (!ready) return nullptr;
+    }
     const std::scoped_lock lock(ofi_.mutex());
     if (failure() != ncclSuccess) return fail(Errc::remote, "isend");
     std::uint32_t index = 0;
@@ -175,7 +180,7 @@ void SendrecvSendComm::on_message(const ofi::Message& message) noexcept {
         case ofi::MessageKind::net_announce: on_announcements(message); break;
         case ofi::MessageKind::net_credit: on_credit(message.header.value); break;
         case ofi::MessageKind::net_close: on_remote_close(); break;
-        default: break;
+        default: (void)one_sided_.on_message(message); break;
     }
 }
 
@@ -208,11 +213,13 @@ void SendrecvSendComm::on_peer_lost() noexcept {
 
 bool SendrecvSendComm::waiting() const noexcept {
     return stage_ == Stage::asking || at_provider_ != 0 || !ready_.empty() || !blocked_.empty() ||
-           !unannounced_.empty();
+           !unannounced_.empty() || one_sided_.waiting();
 }
 
 void SendrecvSendComm::on_tick(Nanoseconds now) noexcept {
-    if (waiting() && stage_ == Stage::connected) report_stalled(ofi_, *peer_, requests_, now);
+    if (!waiting() || stage_ != Stage::connected) return;
+    report_stalled(ofi_, *peer_, requests_, now);
+    one_sided_.on_tick(now);
 }
 
 void SendrecvSendComm::progress(Request& request) {

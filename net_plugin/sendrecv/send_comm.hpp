@@ -6,6 +6,7 @@
 
 #include "common/ofi/endpoint.hpp"
 #include "common/ofi/handshake.hpp"
+#include "net_plugin/neuron/one_sided.hpp"
 #include "net_plugin/protocol.hpp"
 #include "net_plugin/request_pool.hpp"
 #include "net_plugin/sendrecv/endpoint.hpp"
@@ -27,9 +28,14 @@ class SendrecvSendComm : public SendComm,
     [[nodiscard]] Status start_connect(const Handle& handle);
     /// true = connected. Errors: remote, when refused, lost, or past DUOFI_CONNECT_TIMEOUT; logged.
     [[nodiscard]] Result<bool> continue_connect();
+    /// The connect request has left this process.
+    [[nodiscard]] bool request_left();
 
     Result<void*> register_memory(void* data, std::size_t size) override;
     Result<Request*> isend(void* data, std::size_t size, int tag, void* memory) override;
+    OneSided* one_sided() noexcept override {
+        return ofi_.domain().allows_remote_access() ? &one_sided_ : nullptr;
+    }
     void close() override;
 
   private:
@@ -81,6 +87,7 @@ class SendrecvSendComm : public SendComm,
     Nanoseconds next_ask_ = 0;
     std::uint32_t at_provider_ = 0;
     std::vector<Announcement> announcements_;  ///< of sends that the caller has not made yet
+    OneSided one_sided_;
 };
 
 }  // namespace duofi::net

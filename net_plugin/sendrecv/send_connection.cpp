@@ -82,7 +82,13 @@ void SendrecvSendComm::on_welcome(const ofi::Message& message) noexcept {
     announcements_.reserve(kMaxRecvRequests * 8);
     ofi_.identify(*peer_, welcome->identity, welcome->packet_bytes);
     eager_limit_ = std::min<std::size_t>(welcome->eager_limit, ofi_.max_message_payload(*peer_));
+    one_sided_.join(*peer_, remote_port_);
     stage_ = Stage::connected;
+}
+
+bool SendrecvSendComm::request_left() {
+    const std::scoped_lock lock(ofi_.mutex());
+    return peer_->queue_head == nullptr && peer_->staged == nullptr;
 }
 
 // Large sends that the provider still reads from: they complete within the limit, or their operations stay
@@ -120,6 +126,7 @@ void SendrecvSendComm::tear_down() noexcept {
     const bool unanswered = stage_ == Stage::asking && port_ != 0 && !lost;
     stage_ = Stage::closed_by_peer;  // what completes from now on is nobody's failure
     cancel_large(lost ? 0 : kCloseLimit);
+    one_sided_.close(lost ? 0 : kCloseLimit);
     if (remote_port_ != 0 && !lost) {
         ofi::MessageHeader header = header_for(ofi::MessageKind::net_close);
         header.value = eager_sent_;

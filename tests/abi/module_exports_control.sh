@@ -8,7 +8,7 @@ work=$(mktemp -d)
 source=$work/m.c
 trap 'rm -rf "$work"' EXIT
 failed=0
-names=$(sed 's/#.*//; /^[[:space:]]*$/d' "$here/exports.txt")
+names=$(sed 's/#.*//; /^[[:space:]]*$/d; s/[[:space:]].*//' "$here/exports.txt")
 
 good() {
     echo 'const char version_text[] __attribute__((visibility("hidden"), used)) = "duofi 0.0.0";'
@@ -62,6 +62,27 @@ control 1 "needs libother.so.3" "one library too many" -L"$work" -lother
 printf 'GLIBC_2.90 { global: other; };\n' >"$work/new.map"
 $cc -shared -fPIC -Wl,-soname,libm.so.6 -Wl,--version-script="$work/new.map" -o "$work/libnew.so" "$work/other.c"
 control 1 "GLIBC_2.90" "too new a C library" -L"$work" -lnew
+
+# A list with sizes and a SONAME, as Neuron's module has.
+{
+    echo 'const char version_text[] __attribute__((visibility("hidden"), used)) = "duofi 0.0.0";'
+    echo 'char ncclNetPlugin_v4[128], ncclNetPlugin_v5[168], ncclNetPlugin_v6[176];'
+} >"$source"
+neuron() { # neuron <status> <part of the message> <label> <flags>
+    want=$1 part=$2 label=$3
+    shift 3
+    $cc -shared -fPIC -o "$work/m.so" "$source" "$@" || failed=1
+    sh "$here/module_exports_test.sh" "$work/m.so" '' exports_neuron.txt libnccom-net.so >"$work/log"
+    if [ $? != "$want" ] || ! grep -q -- "$part" "$work/log"; then
+        echo "control '$label':"
+        cat "$work/log"
+        failed=1
+    fi
+}
+neuron 0 "as allowed" "sizes and SONAME right" -Wl,-soname,libnccom-net.so
+neuron 1 "SONAME ''" "without its SONAME"
+sed -i 's/\[168\]/[136]/' "$source"
+neuron 1 "ncclNetPlugin_v5 has 136 bytes, not 168" "a table of another size" -Wl,-soname,libnccom-net.so
 
 sh "$here/module_exports_test.sh" "$work/m.so" address >/dev/null
 [ $? = 77 ] || { echo "a sanitized module is not skipped"; failed=1; }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# module_exports_test.sh <module> [sanitizers]: what the built module shows to the dynamic linker. Exports are
-# the allow-list exports.txt, it needs only what an RHEL 9 has, and it can be unloaded. Exit 77: not judged.
+# module_exports_test.sh <module> [sanitizers [allow-list [SONAME]]]: what the built module shows to the dynamic linker.
+# Exports are the allow-list (exports.txt; a number behind a name is its size), it needs only what an RHEL 9 has, and it
+# can be unloaded. Exit 77: not judged.
 set -u
 module=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,13 +19,21 @@ done
 
 # Exports: exactly the list, and none of the unique kind, which would forbid dlclose.
 exports=$(nm -D --defined-only "$module" | awk '{print $NF}' | sed 's/@.*//' | sort)
-allowed=$(sed 's/#.*//; /^[[:space:]]*$/d' "$here/exports.txt" | sort)
+list=$here/${3:-exports.txt}
+allowed=$(sed 's/#.*//; /^[[:space:]]*$/d; s/[[:space:]].*//' "$list" | sort)
 [ "$exports" = "$allowed" ] || complain "exports [$(echo $exports)], not [$(echo $allowed)]"
+sizes=$(nm -D -S --defined-only "$module" | awk '{print $NF, $2}' | sed 's/@[^ ]*//')
+for name in $allowed; do
+    wanted=$(awk -v name="$name" '$1 == name {print $2}' "$list")
+    has=$(echo "$sizes" | awk -v name="$name" '$1 == name {print $2}')
+    [ -z "$wanted" ] || [ "$((0x${has:-0}))" = "$wanted" ] || complain "$name has $((0x${has:-0})) bytes, not $wanted"
+done
 unique=$(readelf -W --dyn-syms "$module" | awk '$5 == "UNIQUE"' | wc -l)
 [ "$unique" = 0 ] || complain "$unique unique symbols among the dynamic ones"
 
 dynamic=$(readelf -d "$module")
-if echo "$dynamic" | grep -q SONAME; then complain "has a SONAME"; fi
+soname=$(echo "$dynamic" | sed -n 's/.*(SONAME).*\[\(.*\)\].*/\1/p')
+[ "$soname" = "${4:-}" ] || complain "has the SONAME '$soname', not '${4:-}'"
 if echo "$dynamic" | grep -qE 'NODELETE|TEXTREL'; then complain "is marked NODELETE or TEXTREL"; fi
 if echo "$dynamic" | grep -qE 'R(UN)?PATH'; then complain "carries a library search path"; fi
 for library in $(echo "$dynamic" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p'); do

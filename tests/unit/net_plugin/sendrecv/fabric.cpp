@@ -24,13 +24,13 @@ const ofi::DeviceInfo* find_device(const std::string& provider) {
     return devices.empty() ? nullptr : &devices[0];
 }
 
-Side::Side(const ofi::DeviceInfo& info, const Adjust& adjust)
+Side::Side(const ofi::DeviceInfo& info, const Adjust& adjust, bool one_sided)
     : settings_([&] {
           Settings settings;
           if (adjust) adjust(settings);
           return settings;
       }()),
-      device_(info, settings_, DeviceProperties{}, false) {
+      device_(info, settings_, DeviceProperties{}, false, {}, one_sided) {
     endpoint_ = &take();
 }
 

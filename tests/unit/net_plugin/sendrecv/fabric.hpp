@@ -32,9 +32,10 @@ using Adjust = std::function<void(Settings&)>;
 /// A device of its own with one endpoint, as a rank has it.
 class Side {
   public:
-    explicit Side(const std::string& provider, const Adjust& adjust = {}) : Side(*find_device(provider), adjust) {}
+    explicit Side(const std::string& provider, const Adjust& adjust = {}, bool one_sided = false)
+        : Side(*find_device(provider), adjust, one_sided) {}
     /// `info` outlives the side.
-    explicit Side(const ofi::DeviceInfo& info, const Adjust& adjust = {});
+    explicit Side(const ofi::DeviceInfo& info, const Adjust& adjust = {}, bool one_sided = false);
     ~Side() { endpoint_->release(); }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
