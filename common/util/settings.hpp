@@ -60,6 +60,18 @@ struct Settings {
     std::string rma_engine;          ///< DUOFI_RMA_ENGINE: "" or "ordered"
     std::string rma_completion = "remote";  ///< DUOFI_RMA_COMPLETION: "remote" or "local"
     std::size_t rma_segment = 0;     ///< DUOFI_RMA_SEGMENT, bytes; 0 = the provider's largest message
+    bool p2p_compat = false;         ///< DUOFI_P2P_COMPAT: exactly what the Neuron library does
+    bool p2p_self = false;           ///< DUOFI_P2P_SELF: connectors of a rank to itself
+    bool p2p_blob_trailer = true;    ///< DUOFI_P2P_BLOB_TRAILER
+    bool p2p_debug_sizes = false;    ///< DUOFI_P2P_DEBUG_SIZES: kernels check the size of each step
+    int p2p_channels = 1;            ///< DUOFI_P2P_CHANNELS
+    int p2p_spin = -1;               ///< DUOFI_P2P_SPIN: looks before a yield; -1 = by load, 0 = never
+    double p2p_timeout_s = 0;        ///< DUOFI_P2P_TIMEOUT: longest wait of a kernel; 0 = none
+    std::string p2p_runtime = "host";///< DUOFI_P2P_RUNTIME: what P2P memory and devices are
+    std::string p2p_sim;             ///< DUOFI_P2P_SIM: devices and faults of the runtime "sim"
+    std::string p2p_host_devices;    ///< DUOFI_P2P_HOST_DEVICES: NUMA nodes of the devices, "" = one per node
+    std::string p2p_fd_socket_dir;   ///< DUOFI_P2P_FD_SOCKET_DIR; "" = abstract addresses
+    bool p2p_huge_pages = false;     ///< DUOFI_P2P_HUGE_PAGES
 
     // Owned by others, read by us.
     std::string fi_provider;    ///< FI_PROVIDER
@@ -69,6 +81,13 @@ struct Settings {
     std::string nccl_debug;     ///< NCCL_DEBUG
     bool nccl_proto_set = false;///< NCCL_PROTO is present
     bool nccl_topo_file_set = false;///< NCCL_TOPO_FILE is present
+    std::string nccl_hostid;            ///< NCCL_HOSTID
+    std::string nccl_buffsize;          ///< NCCL_BUFFSIZE, bytes
+    std::string nccl_ll_buffsize;       ///< NCCL_LL_BUFFSIZE, bytes
+    std::string nccl_ll128_buffsize;    ///< NCCL_LL128_BUFFSIZE, bytes
+    std::string nccl_p2p_disable;       ///< NCCL_P2P_DISABLE
+    std::string nccl_p2p_direct_disable;///< NCCL_P2P_DIRECT_DISABLE
+    std::string nccl_p2p_read_enable;   ///< NCCL_P2P_READ_ENABLE
 
     /// The user asked for this plugin by plugin name, network name or DUOFI_STRICT: failures are then
     /// warnings (A22).

@@ -24,7 +24,7 @@ if printf '#include "common/abi/net_v6.h"\ntypedef char ncclNet_v6_t;\n' | compi
     exit 1
 fi
 
-headers=$(cd "$root" && ls common/abi/*.h)
+headers=$(cd "$root" && ls common/abi/*.h p2p/*.h)
 for header in $headers; do
     include="#include \"$header\""
     printf '%s\n%s\nextern int not_empty;\n' "$include" "$include" |

@@ -13,7 +13,7 @@ BEGIN {
     core = "common/util common/abi common/memory common/topology common/ofi common/local"
     may["net_plugin"] = "net_plugin " core
     may["rma_plugin"] = "rma_plugin " core
-    may["p2p"] = "p2p common/util common/memory common/topology common/abi common/local common/loader"
+    may["p2p"] = "p2p common/util common/memory common/topology common/abi common/local common/loader common/bootstrap"
     may["tools"] = "tools common p2p"
     may["examples"] = "examples common p2p"
 
@@ -59,10 +59,10 @@ function system_header(name) {
         if (name != "fmt/core.h" && FILENAME !~ /^common\/util\/.*\.cpp$/)
             refuse("only fmt/core.h, but for the source files of common/util")
     } else if (name ~ /\// && name !~ /^(sys|net|netinet|arpa|linux)\//) refuse("unknown outside header " name)
-    if (FILENAME ~ /^common\/abi\/.*\.h$/ && name !~ /^[a-z]+\.h$/) refuse("a C header includes C headers only")
+    if (c_header && name !~ /^[a-z]+\.h$/) refuse("a C header includes C headers only")
 }
 
-FNR == 1 { lex_reset(); area = area_of(FILENAME) }
+FNR == 1 { lex_reset(); area = area_of(FILENAME); c_header = FILENAME ~ /^(common\/abi|p2p)\/.*\.h$/ }
 {
     lex($0)
     if (text !~ /^[ \t]*#[ \t]*include/) next
@@ -73,6 +73,6 @@ FNR == 1 { lex_reset(); area = area_of(FILENAME) }
     if (name !~ /\//) refuse("\"" name "\": include paths start at the repository root")
     else if (!(area in may)) refuse("no include rule for " area)
     else if (!is_allowed(name, area)) refuse(area " must not include " name)
-    else if (FILENAME ~ /^common\/abi\/.*\.h$/ && name !~ /\.h$/) refuse("a C header includes C headers only")
+    else if (c_header && name !~ /\.h$/) refuse("a C header includes C headers only")
 }
 END { exit bad }

@@ -14,6 +14,7 @@
 #include "tools/duofi/bench_table.hpp"
 #include "tools/duofi/gin_cost.hpp"
 #include "tools/duofi/outcome.hpp"
+#include "tools/duofi/p2p_bench.hpp"
 #include "tools/duofi/report.hpp"
 
 namespace duofi::tool {
@@ -111,6 +112,19 @@ int run_proxy_cost(const BenchOptions& options) {
     return kOk;
 }
 
+int run_p2p_cost(const BenchOptions& options) {
+    const auto rows = measure_p2p_cost(options.rounds, options.measurement_s);
+    if (!rows) {
+        complain(rows.error());
+        return kFailedCheck;
+    }
+    if (!options.json) print_result(p2p_cost_table(*rows));
+    if (options.json)
+        for (const Record& record : p2p_cost_records(*rows))
+            print_result(json_line("bench_p2p", record));
+    return kOk;
+}
+
 struct Tally {
     int measured = 0, failures = 0;
     void fail(const std::string& text) {
@@ -153,8 +167,10 @@ int run_pairs(const BenchOptions& options) {
 }  // namespace
 
 int run_bench(const BenchOptions& options) {
+    if (options.p2p_only) return run_p2p_cost(options);
     const int pairs = options.proxy_only ? kOk : run_pairs(options);
     if (pairs == kFailedCheck || options.one_sided_only) return pairs;
+    if (!options.proxy_only && run_p2p_cost(options) != kOk) return kFailedCheck;
     const int proxy = run_proxy_cost(options);
     return proxy == kOk ? pairs : proxy;
 }

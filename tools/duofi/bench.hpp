@@ -1,4 +1,5 @@
-// `duofi bench`: the plugin's tables against plain libfabric on the same provider, interleaved.
+// `duofi bench`: the plugin's tables against plain libfabric on the same provider, and shared memory
+// against what the CPUs do without us, interleaved.
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@ struct BenchOptions {
     std::string csv_file;                ///< also write every single measurement here
     bool proxy_only = false;             ///< only the cost of the GIN proxy, without a network
     bool one_sided_only = false;         ///< only the RMA table against raw writes and reads
+    bool p2p_only = false;               ///< only shared memory against a counter and memcpy
     bool json = false;
 };
 

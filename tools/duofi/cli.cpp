@@ -47,7 +47,7 @@ void add_info(CLI::App& app, InfoOptions& options) {
 
 void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
     CLI::App* sub =
-        app.add_subcommand("demo", "ranks over the net and the RMA plugin; every byte is checked");
+        app.add_subcommand("demo", "ranks over the net and RMA plugins and shared memory; every byte is checked");
     const auto count = [&](const char* names, auto& value, auto low, auto high, const char* help) {
         label(sub->add_option(names, value, help)->check(CLI::Range(low, high)), "N");
     };
@@ -68,6 +68,7 @@ void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
         sub->add_option("--provider", options.provider, "libfabric provider (DUOFI_OFI_PROVIDER)"),
         "NAME");
     sub->add_flag("!--no-one-sided", options.one_sided, "leave out the table of the RMA plugin");
+    sub->add_flag("!--no-p2p", options.shared_memory, "leave out the table of shared memory");
     CLI::Option* csv_flag = sub->add_flag("--csv", csv, "CSV in place of the table");
     sub->add_flag("--json", json, "JSON lines in place of the table")->excludes(csv_flag);
     sub->footer(kExitCodes);
@@ -88,9 +89,12 @@ void add_bench(CLI::App& app, BenchOptions& options) {
     label(sub->add_option("--csv", options.csv_file, "also write every measurement there"), "FILE");
     CLI::Option* proxy_only = sub->add_flag("--proxy-only", options.proxy_only,
                                             "only the GIN proxy on a table of no-ops");
-    sub->add_flag("--one-sided-only", options.one_sided_only,
-                  "only the RMA table against raw writes and reads")
-        ->excludes(proxy_only);
+    CLI::Option* one_sided_only = sub->add_flag("--one-sided-only", options.one_sided_only,
+                                                "only the RMA table against raw writes and reads");
+    one_sided_only->excludes(proxy_only);
+    sub->add_flag("--p2p-only", options.p2p_only, "only shared memory against a counter and memcpy")
+        ->excludes(proxy_only)
+        ->excludes(one_sided_only);
     sub->add_flag("--json", options.json, "JSON lines in place of the table");
     sub->footer(kExitCodes);
 }

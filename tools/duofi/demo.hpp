@@ -1,5 +1,5 @@
-// `duofi demo`: ranks in a ring over the net plugin, then all to all over the RMA plugin; every
-// byte checked, tables as rccl-tests prints them.
+// `duofi demo`: ranks in a ring over the net plugin, then all to all over the RMA plugin, then sums
+// over shared memory; every byte checked, tables as rccl-tests prints them.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ struct DemoOptions {
     double run_limit_s = 300;               ///< longest run of local ranks
     std::string provider;                   ///< --provider, "" = the plugin's choice
     bool one_sided = true;                  ///< second table, over the RMA plugin; --no-one-sided
+    bool shared_memory = true;              ///< third table, P2P; --no-p2p
     Form form = Form::table;
 };
 

@@ -13,6 +13,7 @@
 #include "tools/duofi/demo_table.hpp"
 #include "tools/duofi/gin_demo.hpp"
 #include "tools/duofi/net_opening.hpp"
+#include "tools/duofi/p2p_demo.hpp"
 #include "tools/duofi/pattern.hpp"
 #include "tools/duofi/ring.hpp"
 
@@ -166,6 +167,13 @@ Outcome<int> DemoRank::run() {
         ok = ok && one_sided->ok();
         sums->checked_bytes += one_sided->checked_bytes;
         sums->wrong_bytes += one_sided->wrong_bytes;
+    }
+    if (options_.shared_memory) {
+        const auto summed = run_p2p_demo(options_, *session_.store);
+        if (!summed) return failed(summed.error());
+        ok = ok && summed->wrong_bytes == 0;
+        sums->checked_bytes += summed->checked_bytes;
+        sums->wrong_bytes += summed->wrong_bytes;
     }
     // Rank 0 judges the totals; the others end well, so that a launcher does not stop it half-way.
     if (facts_.rank != 0) return kOk;

@@ -48,10 +48,10 @@ void DemoTable::add(const DemoRow& row) {
         const std::string header = std::exchange(csv_header_due_, false) ? csv_header(values) : "";
         return print_result(header + csv_row(values));
     }
-    print_result(
-        columns().row({fmt::format("{}", row.bytes), fmt::format("{}", row.bytes), "uint8",
-                       fmt::format("{:.2f}", row.time_us), fmt::format("{:.3f}", row.algbw),
-                       fmt::format("{:.3f}", row.busbw), fmt::format("{}", row.wrong_bytes)}));
+    print_result(columns().row(
+        {fmt::format("{}", row.bytes), fmt::format("{}", row.count > 0 ? row.count : row.bytes),
+         row.type, fmt::format("{:.2f}", row.time_us), fmt::format("{:.3f}", row.algbw),
+         fmt::format("{:.3f}", row.busbw), fmt::format("{}", row.wrong_bytes)}));
 }
 
 DemoSums DemoTable::sums() const {

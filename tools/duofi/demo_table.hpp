@@ -12,8 +12,10 @@ namespace duofi::tool {
 /// One size of one table.
 struct DemoRow {
     std::string provider;
-    std::string table;  ///< "net_v6", "rma_v16"
+    std::string table;  ///< "net_v6", "rma_v16", "p2p"
+    std::string type = "uint8";
     int ranks = 0;
+    std::uint64_t count = 0;  ///< elements; 0 = bytes
     std::uint64_t bytes = 0;
     unsigned iterations = 0;
     double time_us = 0;           ///< mean over the ranks

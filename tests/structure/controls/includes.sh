@@ -36,3 +36,11 @@ put common/memory/policy.cpp '#include <infiniband/verbs.h>'
 flags common/memory/policy.cpp:1 "an unknown library"
 put common/memory/policy.cpp '// #include <rdma/fabric.h>' '/*' '#include <rdma/fabric.h>' '*/'
 accepts "an include inside a comment"
+put p2p/select.cpp '#include <rdma/fabric.h>'
+flags p2p/select.cpp:1 "libfabric in P2P"
+put p2p/select.cpp '#include "common/ofi/fid.hpp"'
+flags p2p/select.cpp:1 "P2P includes the fabric core"
+put p2p/abi.h '#include "p2p/transport/comm.hpp"'
+flags p2p/abi.h:1 "C++ in the C header of P2P"
+put p2p/store.cpp '#include "common/bootstrap/store.hpp"' '#include "common/local/segment.hpp"'
+accepts "what P2P may include"

@@ -77,6 +77,10 @@ TEST(Demo, checks_every_byte_of_four_ranks) {
     ASSERT_NE(one_sided, std::string::npos) << demo.out;
     EXPECT_TRUE(contains(demo.out.substr(one_sided), "# Out of bounds values : 0 OK"));
     EXPECT_TRUE(contains(demo.out.substr(one_sided), "bytes checked on 4 ranks: OK"));
+    const std::size_t shared = demo.out.find("# shared memory: all-reduce of 4 ranks");
+    ASSERT_NE(shared, std::string::npos) << demo.out;
+    EXPECT_TRUE(contains(demo.out.substr(shared), "# next rank by P2P/IPC"));
+    EXPECT_TRUE(contains(demo.out.substr(shared), "bytes checked on 4 ranks: OK"));
     EXPECT_EQ(demo.err, "");
 }
 
@@ -93,14 +97,22 @@ TEST(Demo, says_clearly_that_the_one_sided_part_failed) {
             .wait();
     EXPECT_EQ(without.exit_code, 0) << without.err;
     EXPECT_FALSE(contains(without.out, "one-sided"));
+    EXPECT_TRUE(contains(without.out, "shared memory"));
+}
+
+TEST(Demo, leaves_out_what_it_is_told) {
+    const Ended demo = Command({"demo", "-n", "2", "-e", "64", "--no-one-sided", "--no-p2p"}).wait();
+    EXPECT_EQ(demo.exit_code, 0) << demo.err;
+    EXPECT_FALSE(contains(demo.out, "shared memory"));
 }
 
 TEST(Demo, takes_sizes_that_are_no_power_of_two_and_prints_json_lines_alone) {
     const Ended demo =
         Command({"demo", "-n", "2", "-b", "7", "-e", "70000", "-f", "13", "--json"}).wait();
     EXPECT_EQ(demo.exit_code, 0) << demo.err;
-    // 7, 91, 1183, 15379 in two tables, and the end
-    EXPECT_EQ(std::count(demo.out.begin(), demo.out.end(), '\n'), 9);
+    // 7, 91, 1183, 15379 in three tables, and the end
+    EXPECT_EQ(std::count(demo.out.begin(), demo.out.end(), '\n'), 13);
+    EXPECT_TRUE(contains(demo.out, "\"table\":\"p2p\"")) << demo.out;
     EXPECT_TRUE(contains(demo.out, "\"table\":\"rma_v16\"")) << demo.out;
     EXPECT_TRUE(contains(demo.out, "\"kind\":\"demo_end\""));
     EXPECT_TRUE(contains(demo.out, "\"wrong_bytes\":0,\"ok\":true"));
@@ -193,6 +205,15 @@ TEST(Bench, measures_the_proxy_without_a_network) {
     EXPECT_TRUE(contains(bench.out, "\"kind\":\"bench_proxy\"")) << bench.out;
     EXPECT_TRUE(contains(bench.out, "\"operation\":\"put+signal\"")) << bench.out;
     EXPECT_FALSE(contains(bench.out, "\"proxy_ns_median\":0.0"));
+}
+
+TEST(Bench, compares_shared_memory_with_a_counter_and_memcpy) {
+    const Ended bench = Command({"bench", "--p2p-only", "-r", "1", "-t", "0.001", "--json"}).wait();
+    EXPECT_EQ(bench.exit_code, 0) << bench.err;
+    EXPECT_EQ(std::count(bench.out.begin(), bench.out.end(), '\n'), 18);
+    EXPECT_TRUE(contains(bench.out, "\"kind\":\"bench_p2p\"")) << bench.out;
+    EXPECT_TRUE(contains(bench.out, "\"ranks\":\"threads\"")) << bench.out;
+    EXPECT_FALSE(contains(bench.out, "\"ratio_median\":0.0,"));
 }
 
 TEST(Bench, compares_both_and_writes_every_measurement) {

@@ -1,0 +1,67 @@
+// What an operation needs before its kernels may run: connectors, pages behind their buffers,
+// links.
+#include "p2p/operations.hpp"
+#include "p2p/transport/p2p_transport.hpp"
+
+namespace duofi::p2p {
+namespace {
+
+std::size_t at(int index) noexcept {
+    return static_cast<std::size_t>(index);
+}
+
+}  // namespace
+
+Operations::Links& Operations::links(int channel, int peer) {
+    return links_[at(channel)][at(peer)];
+}
+
+bool Operations::all_ready(const Need& recv, const Need& send) {
+    for (int channel = 0; channel < send.channels; ++channel)
+        for (const int peer : send.peers)
+            if ((links(channel, peer).send_ready & bit(send.protocol)) == 0) return false;
+    for (int channel = 0; channel < recv.channels; ++channel)
+        for (const int peer : recv.peers)
+            if ((links(channel, peer).recv_ready & bit(recv.protocol)) == 0) return false;
+    return true;
+}
+
+Status Operations::ready(const Need& recv, const Need& send) {
+    if (all_ready(recv, send)) [[likely]]
+        return {};
+    DUOFI_TRY(communicator_.connect(recv.peers, send.peers));
+    DUOFI_TRY(prepare(send, Direction::send));
+    return prepare(recv, Direction::recv);
+}
+
+Status Operations::prepare(const Need& need, Direction direction) {
+    for (int channel = 0; channel < need.channels; ++channel)
+        for (const int peer : need.peers)
+            DUOFI_TRY(prepare_edge(channel, peer, need.protocol, direction));
+    return {};
+}
+
+Status Operations::prepare_edge(int channel, int peer, Protocol protocol, Direction direction) {
+    const ncclComm& comm = communicator_.comm();
+    const ncclChannel& of_channel = comm.channels[at(channel)];
+    const bool sends = direction == Direction::send;
+    ncclConnector& connector = sends ? of_channel.peers[peer].send : of_channel.peers[peer].recv;
+    if (connector.transportComm == &p2pTransport.send ||
+        connector.transportComm == &p2pTransport.recv)
+        DUOFI_TRY(reserve_buffers(comm, connector, static_cast<int>(protocol)));
+    // Kernels read and advance the connectors of devPeers only (C-24).
+    ncclPeer& seen = of_channel.devPeers[peer];
+    Links& made = links(channel, peer);
+    if (sends) {
+        if (!made.send) made.send = std::make_unique<SendLink>(&seen.send.conn, comm.buff_sizes);
+        sends_[at(channel)][at(peer)] = made.send.get();
+        made.send_ready |= bit(protocol);
+    } else {
+        if (!made.recv) made.recv = std::make_unique<RecvLink>(&seen.recv.conn, comm.buff_sizes);
+        receives_[at(channel)][at(peer)] = made.recv.get();
+        made.recv_ready |= bit(protocol);
+    }
+    return {};
+}
+
+}  // namespace duofi::p2p

@@ -1,0 +1,96 @@
+#include "p2p/transport/communicator.hpp"
+
+#include <algorithm>
+
+#include "common/util/log.hpp"
+#include "common/util/messages/p2p.hpp"
+#include "p2p/transport/driver.hpp"
+#include "p2p/transport/edge.hpp"
+#include "p2p/transport/exchange.hpp"
+#include "p2p/transport/select.hpp"
+
+namespace duofi::p2p {
+namespace {
+
+constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
+
+}  // namespace
+
+Communicator::~Communicator() {
+    if (fork_mark_.in_child()) {
+        // The mappings are the parent's, and so are the threads that would have to be joined.
+        static_cast<void>(relay_.release());
+        return;
+    }
+    if (local::ProcessWatch* watch = runtime::process_watch())
+        for (const auto id : watches_) watch->remove(id);
+    static_cast<void>(free_connectors(comm_));
+    relay_.reset();
+    for (void* mirror : mirrors_) static_cast<void>(runtime::host_free(mirror));
+}
+
+Status Communicator::tear_down() {
+    Status met;
+    if (!comm_.aborted()) {
+        met = meet_all(comm_, "teardown");
+        if (!met)
+            log::warn(kLog, messages::kP2pTeardownAlone, comm_.rank, to_string(met.error().code));
+    }
+    const Status freed = free_connectors(comm_);
+    return met ? freed : met;
+}
+
+Status Communicator::connect(std::span<const int> recv, std::span<const int> send) {
+    DUOFI_TRY(check_usable("connect"));
+    for (int channel = 0; channel < static_cast<int>(comm_.channels.size()); ++channel)
+        mark(comm_, channel, recv, send);
+    const auto marked = [](std::uint32_t mask) { return mask != 0; };
+    if (std::ranges::none_of(comm_.connect_recv, marked) &&
+        std::ranges::none_of(comm_.connect_send, marked))
+        return {};
+    return set_up(comm_, nullptr);
+}
+
+Status Communicator::connect_ring() {
+    const ncclRing& ring = comm_.channels.front().ring;
+    return connect(std::span(&ring.prev, 1), std::span(&ring.next, 1));
+}
+
+Status Communicator::connect_all() {
+    std::vector<int> others;
+    for (int peer = 0; peer < comm_.n_ranks; ++peer)
+        if (peer != comm_.rank) others.push_back(peer);
+    return connect(others, others);
+}
+
+Status Communicator::check_usable(const char* place) {
+    if (fork_mark_.in_child()) {
+        log::warn(kLog, messages::kP2pForkedChild, place);
+        return fail(Errc::invalid_usage, place);
+    }
+    if (!comm_.aborted()) return {};
+    const int dead = comm_.lost_rank();
+    if (dead >= 0 && !death_reported_) {
+        death_reported_ = true;
+        log::warn(kLog, messages::kP2pPeerGone, comm_.rank, dead,
+                  comm_.processes[static_cast<std::size_t>(dead)].pid);
+    } else if (dead < 0) {
+        log::warn(kLog, messages::kP2pAborted, comm_.rank, place);
+    }
+    return fail(Errc::remote, place);
+}
+
+const char* Communicator::edge_text(int peer) const noexcept {
+    if (!comm_.known(peer) || comm_.channels.empty()) return "";
+    const ncclPeer& entry = comm_.channels.front().peers[peer];
+    for (const ncclConnector* connector : {&entry.send, &entry.recv}) {
+        if (connector->connected == 0) continue;
+        if (connector->transportComm == &p2pTransport.send ||
+            connector->transportComm == &p2pTransport.recv)
+            return to_string(edge_of(*connector).mode);
+        return transport_at(comm_.transports, TRANSPORT_NET)->name;
+    }
+    return "";
+}
+
+}  // namespace duofi::p2p
