@@ -103,11 +103,14 @@ class Steps : public InitSteps {
         policy.domain_per_thread = context.platform.domain_per_thread;
         policy.max_tag = ofi::PortTable::kMaxPorts;
         policy.tells_origins = neuron_;
-        for (const auto& device : state_->list.devices)
-            state_->devices.emplace_back(device, state_->context.effective,
-                                         make_properties(facts_of(device), policy),
-                                         context.platform.domain_per_thread,
-                                         endpoint_hook(context, device), neuron_);
+        for (const auto& device : state_->list.devices) {
+            const ofi::Quirk& quirk = ofi::quirk_for(device.provider, state_->list.libfabric_version);
+            DeviceProperties properties = make_properties(facts_of(device), policy);
+            if (quirk.no_one_sided[0] != '\0') properties.rma_supported = false;
+            state_->devices.emplace_back(device, state_->context.effective, properties,
+                                         context.platform.domain_per_thread, endpoint_hook(context, device),
+                                         neuron_ && properties.rma_supported);
+        }
         return {};
     }
 

@@ -27,6 +27,8 @@ Result<CommunicatorOptions> options_of(const duofiP2pConfig* config) {
     if (config == nullptr) return options;
     options.device = config->device;
     options.channels = config->channels;
+    if (config->timeoutMs < 0)
+        return tl::unexpected(bad("duofiP2pCommCreate", "the time is negative").error());
     options.timeout = config->timeoutMs * kMillisecond;
     for (std::size_t i = 0; i < options.buffer_bytes.size(); ++i) {
         if (config->buffSize[i] < 0)
@@ -49,6 +51,7 @@ Status create(duofiP2pComm** comm, const duofiP2pBootstrap* functions,
     adopt_logger(config != nullptr ? config->logger : nullptr);
     if (comm == nullptr || functions == nullptr)
         return bad("duofiP2pCommCreate", "an argument is NULL");
+    *comm = nullptr;
     if (config != nullptr && config->version != DUOFI_P2P_CONFIG_VERSION)
         return bad("duofiP2pCommCreate", "the configuration has another version");
     auto made = std::make_unique<duofiP2pComm>();
@@ -58,9 +61,10 @@ Status create(duofiP2pComm** comm, const duofiP2pBootstrap* functions,
         bootstrap = made->bootstrap.get();
     }
     if (bootstrap == nullptr) return bad("duofiP2pCommCreate", "the bootstrap is incomplete");
-    DUOFI_ASSIGN(const CommunicatorOptions options, options_of(config));
+    DUOFI_ASSIGN(CommunicatorOptions options, options_of(config));
+    options.protocols = allowed_protocols();
     DUOFI_ASSIGN(made->communicator, Communicator::create(*bootstrap, options));
-    made->operations = std::make_unique<Operations>(*made->communicator, allowed_protocols());
+    made->operations = std::make_unique<Operations>(*made->communicator, options.protocols);
     *comm = made.release();
     return {};
 }

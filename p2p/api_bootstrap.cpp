@@ -5,6 +5,7 @@
 
 #include "common/abi/boundary.hpp"
 #include "common/bootstrap/tcp_store.hpp"
+#include "common/util/fork_mark.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
 #include "p2p/caller_bootstrap.hpp"
@@ -23,13 +24,19 @@ Status bad(const char* function, const char* what) {
     return fail(Errc::invalid_argument, function);
 }
 
-/// The exchange over a store that it owns.
+/// The exchange over a store that it owns. In a forked child, whose parent owns the connection and
+/// the serving thread, it refuses all calls and ends without a word.
 class TcpBootstrap final : public Bootstrap {
   public:
     explicit TcpBootstrap(bootstrap::Session session)
         : session_(std::move(session)), inner_(store_bootstrap(*session_.store, "p2p")) {}
     /// The serving rank leaves last: others may not have fetched their last messages yet.
     ~TcpBootstrap() override {
+        if (fork_mark_.in_child()) {
+            static_cast<void>(session_.store.release());
+            static_cast<void>(session_.server.release());
+            return;
+        }
         const Deadline deadline(kFarewell);
         bool all_here = session_.store->set(leave_key(rank()), {}, deadline).has_value();
         for (int peer = 1; session_.server && all_here && peer < size(); ++peer)
@@ -42,20 +49,29 @@ class TcpBootstrap final : public Bootstrap {
     int lost_rank() const noexcept override { return inner_->lost_rank(); }
     Status all_gather(std::span<const std::byte> mine, std::span<std::byte> all, const char* name,
                       const Deadline& deadline) override {
+        DUOFI_TRY(check_usable(name));
         return inner_->all_gather(mine, all, name, deadline);
     }
     Status send(int peer, MessageType type, std::span<const std::byte> data, const char* name,
                 const Deadline& deadline) override {
+        DUOFI_TRY(check_usable(name));
         return inner_->send(peer, type, data, name, deadline);
     }
     Result<Message> receive(int peer, const char* name, const Deadline& deadline) override {
+        DUOFI_TRY(check_usable(name));
         return inner_->receive(peer, name, deadline);
     }
 
   private:
     static constexpr Nanoseconds kFarewell = 10 * kSecond;
+    [[nodiscard]] Status check_usable(const char* name) const {
+        if (!fork_mark_.in_child()) return {};
+        log::warn(NCCL_INIT | NCCL_P2P, messages::kP2pForkedChild, name);
+        return fail(Errc::invalid_usage, "exchange");
+    }
     static std::string leave_key(int rank) { return "p2pleave/" + std::to_string(rank); }
 
+    ForkMark fork_mark_;
     bootstrap::Session session_;
     std::unique_ptr<Bootstrap> inner_;
 };

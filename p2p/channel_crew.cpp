@@ -15,17 +15,14 @@ ChannelCrew::~ChannelCrew() {
 
 KernelResult ChannelCrew::run(int channels, const Body& body) {
     if (channels == 1) return body(0);
+    start_threads(channels);
     {
         const std::lock_guard lock(mutex_);
+        results_.assign(static_cast<std::size_t>(channels), KernelResult::ok);
         body_ = &body;
         channels_ = channels;
         running_ = channels - 1;
-        results_.assign(static_cast<std::size_t>(channels), KernelResult::ok);
         ++operation_;
-        while (static_cast<int>(threads_.size()) < channels - 1) {
-            const int channel = static_cast<int>(threads_.size()) + 1;
-            threads_.emplace_back([this, channel] { work(channel); });
-        }
     }
     begin_.notify_all();
     const KernelResult mine = body(0);
@@ -38,8 +35,15 @@ KernelResult ChannelCrew::run(int channels, const Body& body) {
     return failed == results_.end() ? KernelResult::ok : *failed;
 }
 
-void ChannelCrew::work(int channel) {
-    unsigned long seen = 0;
+void ChannelCrew::start_threads(int channels) {
+    while (static_cast<int>(threads_.size()) < channels - 1) {
+        const int channel = static_cast<int>(threads_.size()) + 1;
+        // The operations so far were not for it.
+        threads_.emplace_back([this, channel, seen = operation_] { work(channel, seen); });
+    }
+}
+
+void ChannelCrew::work(int channel, unsigned long seen) {
     std::unique_lock lock(mutex_);
     while (true) {
         begin_.wait(lock, [&] { return stop_ || operation_ != seen; });

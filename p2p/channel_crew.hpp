@@ -23,11 +23,13 @@ class ChannelCrew {
     ChannelCrew& operator=(const ChannelCrew&) = delete;
 
     /// Runs the body for channels 0..channels-1 at the same time and returns when all have ended:
-    /// the first result that is not ok, by channel.
+    /// the first result that is not ok, by channel. The body must not throw. Throws
+    /// std::system_error when a thread cannot be started; then nothing has begun.
     [[nodiscard]] KernelResult run(int channels, const Body& body);
 
   private:
-    void work(int channel);
+    void start_threads(int channels);
+    void work(int channel, unsigned long seen);
 
     std::mutex mutex_;
     std::condition_variable begin_, done_;

@@ -93,8 +93,11 @@ Status Operations::transfer(const Outgoing& out, const Incoming& in) {
     const ncclComm& comm = communicator_.comm();
     const bool to_self = out.peer == comm.rank;
     if (to_self || in.peer == comm.rank) {
-        if (!to_self || in.peer != comm.rank || out.bytes != in.bytes)
-            return fail(Errc::invalid_usage, "transfer to oneself");
+        if (!to_self || in.peer != comm.rank || out.bytes != in.bytes) {
+            log::warn(NCCL_COLL | NCCL_P2P, messages::kP2pBadArgument, "transfer",
+                      "a message to oneself needs a send and a receive of one size");
+            return fail(Errc::invalid_usage, "transfer");
+        }
         if (out.bytes != 0) std::memmove(in.data, out.data, out.bytes);
         return {};
     }

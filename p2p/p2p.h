@@ -1,5 +1,5 @@
 /* Collectives between the ranks of one server over shared memory. Plain C99.
- * A communicator is used by one thread at a time, except duofiP2pCommAbort and the two error queries: any thread.
+ * A communicator is used by one thread at a time, except duofiP2pCommAbort and duofiP2pCommGetAsyncError: any thread.
  * All calls block. Collectives must be called by all ranks in the same order with the same counts and types.
  * Results: ncclSuccess, or the reason in duofiP2pGetLastError(). */
 #ifndef DUOFI_P2P_P2P_H
@@ -49,7 +49,7 @@ typedef struct {
     int channels;             /* 1..32; parallel paths between two ranks */
     int device;               /* index of the device, 0 without devices */
     long long buffSize[3];    /* bytes: LL, LL128, SIMPLE; 0 = NCCL_*BUFFSIZE or the default */
-    int timeoutMs;            /* of every wait of set-up and tear-down; 0 = DUOFI_CONNECT_TIMEOUT */
+    int timeoutMs;            /* of every wait of set-up and tear-down; below 0 is refused, 0 = DUOFI_CONNECT_TIMEOUT */
     ncclDebugLogger_t logger; /* NULL: keeps the logger in force; one logger per process */
 } duofiP2pConfig;
 
@@ -57,13 +57,14 @@ typedef struct {
 
 DUOFI_P2P_API ncclResult_t duofiP2pConfigInit(duofiP2pConfig* config);
 
-/* Every rank calls it. Nothing is connected yet. `config` may be NULL. */
+/* Every rank calls it, with the same channels and NCCL_PROTO. Nothing is connected yet. `config` may be NULL. *comm is
+ * NULL after a failure. A bootstrap serves one communicator after the other until one of them is aborted. */
 DUOFI_P2P_API ncclResult_t duofiP2pCommCreate(duofiP2pComm** comm, const duofiP2pBootstrap* bootstrap,
                                               const duofiP2pConfig* config);
 /* Waits for the other ranks (teardown barrier), then frees. After an abort it does not wait. */
 DUOFI_P2P_API ncclResult_t duofiP2pCommDestroy(duofiP2pComm* comm);
 /* Makes every call that waits inside the communicator return with an error, in this rank only. The communicator can
- * then only be destroyed. */
+ * then only be destroyed. Set-up that waits over duofiP2pBootstrapTcp ends with its time instead. */
 DUOFI_P2P_API ncclResult_t duofiP2pCommAbort(duofiP2pComm* comm);
 
 DUOFI_P2P_API ncclResult_t duofiP2pCommRank(const duofiP2pComm* comm, int* rank);

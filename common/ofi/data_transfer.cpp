@@ -69,8 +69,8 @@ Posted Endpoint::post_placed_write(Peer& peer, const void* data, std::size_t siz
     bool& tells = inject ? injects_tell_placed_ : writes_tell_placed_;
     ssize_t code = tells ? fi_writemsg(ep_.get(), &message, flags | FI_DELIVERY_COMPLETE) : -FI_EOPNOTSUPP;
     if (refuses_flags(code)) {
-        tells = false;
         code = fi_writemsg(ep_.get(), &message, flags);
+        if (!refuses_flags(code)) tells = false;  // it was the flag, not the write
     }
     return data_posted(peer, code);
 }

@@ -50,7 +50,8 @@ namespace duofi::p2p {
 [[nodiscard]] PathAnswer check_p2p(const ncclTopoSystem& topo, const ncclPeerInfo& a,
                                    const ncclPeerInfo& b);
 
-/// First step that the pair fails, GateStep::passed if none (p2p contract 3.1). Writes no log.
+/// First step that the pair fails, GateStep::passed if none (p2p contract 3.1). Writes an INFO
+/// line when devices cannot reach each other.
 [[nodiscard]] GateStep gate(const ncclTopoSystem& topo, const ncclPeerInfo& a,
                             const ncclPeerInfo& b);
 

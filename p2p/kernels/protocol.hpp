@@ -58,11 +58,16 @@ inline constexpr StepShape kSingleStep{1, 1};      ///< broadcast, send/recv, al
     return std::max(even, slot_elements * shape.steps_per_slice / 32);
 }
 
-/// Payload bytes of one step of a send or recv. SIMPLE: a quarter of a slot.
-[[nodiscard]] constexpr std::size_t transfer_chunk(const BufferSizes& sizes,
+/// Payload bytes of one step of a send or recv of `bytes`. SIMPLE: an eighth of the message, so
+/// that the receiver copies while the sender does, but not less than a page nor more than a quarter
+/// of a slot.
+[[nodiscard]] constexpr std::size_t transfer_chunk(std::size_t bytes, const BufferSizes& sizes,
                                                    Protocol protocol) noexcept {
+    constexpr std::size_t kPage = 4096;
     const std::size_t whole = sizes.payload(protocol);
-    return protocol == Protocol::simple ? whole / 4 : whole;
+    if (protocol != Protocol::simple) return whole;
+    const std::size_t eighth = (bytes / 8 + kPage - 1) / kPage * kPage;
+    return std::min(whole / 4, std::max(eighth, kPage));
 }
 
 /// Where the data of a step begin in their `room`, the slots that belong to the step. Chunks that
@@ -84,10 +89,11 @@ using ProtocolSet = std::uint32_t;
 }
 inline constexpr ProtocolSet kAllProtocols = 7;
 
-/// For `bytes` that one edge carries in one operation. Not in the set: the next one up, else down.
+/// For `bytes` that one edge carries in one operation; limits as measured (docs/p2p-kernels.md).
+/// Not in the set: the next one up, else down.
 [[nodiscard]] constexpr Protocol choose_protocol(std::size_t bytes,
                                                  ProtocolSet allowed = kAllProtocols) noexcept {
-    constexpr std::size_t kLargestLl = 4096, kLargestLl128 = 65536;
+    constexpr std::size_t kLargestLl = 64, kLargestLl128 = 2 * kLl128LinePayload;
     unsigned first = bytes <= kLargestLl ? 0 : bytes <= kLargestLl128 ? 1 : 2;
     for (unsigned p = first; p < NCCL_NUM_PROTOCOLS; ++p)
         if (allowed >> p & 1) return static_cast<Protocol>(p);

@@ -6,7 +6,7 @@ namespace duofi::p2p {
 
 Transfer::Transfer(std::size_t bytes, const BufferSizes& sizes, Protocol protocol) noexcept
     : bytes_(bytes),
-      chunk_(transfer_chunk(sizes, protocol)),
+      chunk_(transfer_chunk(bytes, sizes, protocol)),
       chunks_(bytes <= chunk_ ? 1 : (bytes + chunk_ - 1) / chunk_),  // no bytes: still one step
       protocol_(protocol) {}
 

@@ -13,6 +13,7 @@ namespace duofi::p2p {
 namespace {
 
 constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
+constexpr char kTeardown[] = "teardown";
 
 }  // namespace
 
@@ -32,12 +33,21 @@ Communicator::~Communicator() {
 Status Communicator::tear_down() {
     Status met;
     if (!comm_.aborted()) {
-        met = meet_all(comm_, "teardown");
+        met = meet_all(comm_, kTeardown);
         if (!met)
             log::warn(kLog, messages::kP2pTeardownAlone, comm_.rank, to_string(met.error().code));
     }
+    // After a death all know by themselves.
+    if ((comm_.aborted() || !met) && comm_.lost_rank() < 0) tell_others();
     const Status freed = free_connectors(comm_);
     return met ? freed : met;
+}
+
+void Communicator::tell_others() {
+    for (int distance = 1; distance < comm_.n_ranks; ++distance)
+        if (!tell_failure(comm_, (comm_.rank + distance) % comm_.n_ranks, ncclRemoteError,
+                          kTeardown))
+            return;  // the exchange is not there any more
 }
 
 Status Communicator::connect(std::span<const int> recv, std::span<const int> send) {

@@ -26,7 +26,8 @@ struct CommunicatorOptions {
     int device = 0;
     int channels = 0;
     std::array<std::size_t, NCCL_NUM_PROTOCOLS> buffer_bytes{};
-    Nanoseconds timeout = 0;  ///< of one wait of set-up and tear-down
+    Nanoseconds timeout = 0;                ///< of one wait of set-up and tear-down
+    ProtocolSet protocols = kAllProtocols;  ///< that kernels may use; must be equal on all ranks
 
     // Seams.
     const RuntimeTable* runtime = nullptr;
@@ -51,7 +52,7 @@ class Communicator {
     Communicator& operator=(const Communicator&) = delete;
 
     /// Waits until all ranks have come this far, unless aborted, and frees all connectors. Kernels
-    /// must have ended.
+    /// must have ended. Ranks that still wait for this one are told when it did not wait for them.
     [[nodiscard]] Status tear_down();
 
     /// Connects, on all channels, with the ranks that the lists name; they must do the same. What
@@ -83,6 +84,7 @@ class Communicator {
     [[nodiscard]] Status gather(const RankRecord& mine);
     [[nodiscard]] Status make_channels(const CommunicatorOptions& options);
     void watch_others();
+    void tell_others();
 
     Settings settings_;
     ForkMark fork_mark_;

@@ -68,6 +68,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Bootstrap& bootstrap,
     RankRecord mine;
     Status prepared = made->prepare(options);
     if (prepared) prepared = made->describe(options, mine);
+    // The exchange is the parent's.
+    if (!prepared && runtime::in_forked_child()) return tl::unexpected<Error>(prepared.error());
     // A rank that fails comes to the gather all the same: the others need not wait for it.
     if (!prepared) mine.failure = abi::result_of(prepared.error());
     const Status gathered = made->gather(mine);
@@ -134,6 +136,7 @@ Status Communicator::describe(const CommunicatorOptions& options, RankRecord& mi
     DUOFI_ASSIGN(
         mine, describe_rank(comm_.rank, options.device, settings_.nccl_hostid, options.pid_salt));
     mine.channels = static_cast<std::int32_t>(comm_.channels.size());
+    mine.protocols = options.protocols;
     mine.info.comm = reinterpret_cast<std::uint64_t>(&comm_);
     if (comm_.options.relay && comm_.topo.path) {
         DUOFI_ASSIGN(relay_, RelayService::start(runtime_.table()));
@@ -203,7 +206,10 @@ void Communicator::watch_others() {
             continue;
         seen.push_back(process);
         const local::DeathNote note{peer, &comm_.dead_rank, &comm_.abort_flag};
-        if (const auto id = watch->add(process, note)) watches_.push_back(*id);
+        if (const auto id = watch->add(process, note))
+            watches_.push_back(*id);
+        else
+            log::warn(kLog, messages::kP2pNotWatched, comm_.rank, peer, id.error().place);
     }
 }
 

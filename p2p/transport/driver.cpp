@@ -122,8 +122,9 @@ Status connect_some(const Round& round, std::uint32_t& pending, std::span<ncclCo
         ncclConnect& blob = blobs[next++];
         if ((pending & bit) == 0) continue;
         ncclConnector& connector = connector_of(comm, channel, peer, D);
-        DUOFI_TRY(status_of(
-            connector.transportComm->connect(&comm, &blob, 1, comm.rank, &connector), "connect"));
+        const ncclResult_t result =
+            connector.transportComm->connect(&comm, &blob, 1, comm.rank, &connector);
+        if (result != ncclInProgress) DUOFI_TRY(status_of(result, "connect"));
         if (connector.connected != 1) continue;  // C-18
         DUOFI_TRY(mirror(comm, channel, peer, D));
         pending &= ~bit;
@@ -213,7 +214,7 @@ Status set_up(ncclComm& comm, ncclTopoGraph* graph) {
     comm.abort();
     for (int peer = 0; peer < comm.n_ranks; ++peer)
         if (peer != comm.rank && (recv_masks[at(peer)] | send_masks[at(peer)]) != 0)
-            tell_failure(comm, peer, abi::result_of(result.error()), kName);
+            static_cast<void>(tell_failure(comm, peer, abi::result_of(result.error()), kName));
     return result;
 }
 

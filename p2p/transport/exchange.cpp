@@ -35,7 +35,15 @@ void note_lost_rank(ncclComm& comm) {
 
 tl::unexpected<Error> failed(ncclComm& comm, int peer, const char* name, const Error& error) {
     if (error.code == Errc::remote) note_lost_rank(comm);
-    log::warn(kLog, messages::kP2pBootstrapFailed, comm.rank, peer, name, to_string(error.code));
+    const int dead = comm.aborted() ? comm.lost_rank() : -1;
+    if (dead >= 0)
+        log::warn(kLog, messages::kP2pPeerGone, comm.rank, dead,
+                  comm.processes[static_cast<std::size_t>(dead)].pid);
+    else if (comm.aborted())
+        log::warn(kLog, messages::kP2pAborted, comm.rank, name);
+    else
+        log::warn(kLog, messages::kP2pBootstrapFailed, comm.rank, peer, name,
+                  to_string(error.code));
     return tl::unexpected<Error>(error);
 }
 
@@ -48,12 +56,6 @@ Result<Message> next_message(ncclComm& comm, int peer, const char* name) {
         Result<Message> message = comm.bootstrap->receive(peer, name, slice);
         if (message || message.error().code != Errc::timed_out || deadline.passed()) return message;
     }
-    const int dead = comm.lost_rank();
-    if (dead >= 0)
-        log::warn(kLog, messages::kP2pPeerGone, comm.rank, dead,
-                  comm.processes[static_cast<std::size_t>(dead)].pid);
-    else
-        log::warn(kLog, messages::kP2pAborted, comm.rank, name);
     return fail(Errc::remote, "abort");
 }
 
@@ -82,10 +84,10 @@ Result<Message> receive_message(ncclComm& comm, int peer, MessageType type, cons
     return fail(Errc::invalid_usage, name);
 }
 
-void tell_failure(ncclComm& comm, int peer, ncclResult_t reason, const char* name) {
+Status tell_failure(ncclComm& comm, int peer, ncclResult_t reason, const char* name) {
     const auto code = static_cast<std::int32_t>(reason);
-    static_cast<void>(comm.bootstrap->send(
-        peer, MessageType::gave_up, std::as_bytes(std::span(&code, 1)), name, Deadline(kTellTime)));
+    return comm.bootstrap->send(peer, MessageType::gave_up, std::as_bytes(std::span(&code, 1)),
+                                name, Deadline(kTellTime));
 }
 
 Status meet_all(ncclComm& comm, const char* name) {

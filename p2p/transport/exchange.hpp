@@ -22,8 +22,8 @@ namespace duofi::p2p {
 [[nodiscard]] Result<Message> receive_message(ncclComm& comm, int peer, MessageType type,
                                               const char* name);
 
-/// Tells a rank that waits for this one that it waits in vain. Never waits itself.
-void tell_failure(ncclComm& comm, int peer, ncclResult_t reason, const char* name);
+/// Tells a rank that waits for this one that it waits in vain; takes a second at most.
+[[nodiscard]] Status tell_failure(ncclComm& comm, int peer, ncclResult_t reason, const char* name);
 
 /// Returns when all ranks are here. Messages only, so aborts end it.
 [[nodiscard]] Status meet_all(ncclComm& comm, const char* name);

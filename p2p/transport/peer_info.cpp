@@ -95,6 +95,7 @@ Status check_record(const RankRecord& mine, const RankRecord& theirs, int peer) 
     }
     DUOFI_TRY(differs(peer, "number of channels", static_cast<std::uint64_t>(mine.channels),
                       static_cast<std::uint64_t>(theirs.channels)));
+    DUOFI_TRY(differs(peer, "set of protocols (NCCL_PROTO)", mine.protocols, theirs.protocols));
     DUOFI_TRY(differs(peer, "runtime", mine.runtime, theirs.runtime));
     return differs(peer, "rank", static_cast<std::uint64_t>(peer),
                    static_cast<std::uint64_t>(theirs.info.rank));

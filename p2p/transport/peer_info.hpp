@@ -35,7 +35,7 @@ struct RankRecord {
     ncclPeerInfo info{};
     HostIdentity process{};
     RelayAddress relay{};
-    std::uint32_t pad2 = 0;
+    std::uint32_t protocols = 0;  ///< that its kernels choose from
 };
 static_assert(std::is_trivially_copyable_v<RankRecord>);
 
@@ -44,7 +44,7 @@ static_assert(std::is_trivially_copyable_v<RankRecord>);
 [[nodiscard]] Result<RankRecord> describe_rank(int rank, int device, std::string_view host_id,
                                                std::uint64_t pid_salt);
 
-/// Same format, channels and runtime? The WARN line names the first difference.
+/// Same format, channels, protocols and runtime? The WARN line names the first difference.
 [[nodiscard]] Status check_record(const RankRecord& mine, const RankRecord& theirs, int peer);
 
 }  // namespace duofi::p2p

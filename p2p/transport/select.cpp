@@ -18,6 +18,7 @@ ncclResult_t select_transport(ncclComm& comm, ncclTopoGraph* graph, int peer, nc
             transport->canConnect(&accepted, &comm.topo, graph, &mine, &theirs);
         if (asked != ncclSuccess) return asked;
         if (accepted == 0) continue;
+        connector.comm = &comm;
         connector.transportComm = D == Direction::send ? &transport->send : &transport->recv;
         return connector.transportComm->setup(&comm, graph, &mine, &theirs, &blob, &connector,
                                               channel);

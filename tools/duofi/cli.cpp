@@ -76,7 +76,7 @@ void add_demo(CLI::App& app, DemoOptions& options, bool& csv, bool& json) {
 
 void add_bench(CLI::App& app, BenchOptions& options) {
     CLI::App* sub = app.add_subcommand(
-        "bench", "plugin against plain libfabric, two processes, interleaved rounds");
+        "bench", "plugin against plain libfabric, shared memory against memcpy, interleaved rounds");
     CLI::Option* providers = sub->add_option("--provider", options.providers,
                                              "comma list; \"default\" is the plugin's own choice");
     providers->delimiter(',')->option_text("NAMES (default default,shm)");

@@ -126,6 +126,25 @@ TEST_F(DataTransfer, refused_for_good_loses_the_peer) {
     EXPECT_EQ(transfer.ended, 0) << "an operation that was not taken does not end";
 }
 
+TEST_F(DataTransfer, a_provider_that_knows_no_delivery_complete_is_asked_once) {
+    const auto placed = [&] { return endpoint_->post_placed_write(*to, data, 32, &mark, 0x1000, 77, false, transfer); };
+    EXPECT_EQ(placed(), Posted::yes);
+    EXPECT_TRUE(fake_->transfers().back().confirmed);
+    fake_->refuse_transfers(1, -FI_EOPNOTSUPP);
+    EXPECT_EQ(placed(), Posted::yes);
+    EXPECT_FALSE(fake_->transfers().back().confirmed);
+    EXPECT_EQ(placed(), Posted::yes);
+    EXPECT_FALSE(fake_->transfers().back().confirmed) << "it is known by now";
+}
+
+TEST_F(DataTransfer, a_bad_write_does_not_cost_delivery_complete) {
+    fake_->refuse_transfers(2, -FI_EINVAL);
+    EXPECT_EQ(endpoint_->post_placed_write(*to, data, 32, &mark, 0x1000, 77, false, transfer), Posted::lost);
+    ofi::Peer& other = peer(kRemote + 1);
+    EXPECT_EQ(endpoint_->post_placed_write(other, data, 32, &mark, 0x1000, 77, false, transfer), Posted::yes);
+    EXPECT_TRUE(fake_->transfers().back().confirmed);
+}
+
 TEST_F(DataTransfer, to_a_peer_that_is_gone_never_reaches_the_provider) {
     say(ofi::MessageKind::goodbye);
     poll();

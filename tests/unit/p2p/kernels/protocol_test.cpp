@@ -18,8 +18,10 @@ TEST(Protocol, SlotGeometryOfTheDefaults) {
     EXPECT_EQ(kDefaults.slot(Protocol::ll128), 614400U);
     EXPECT_EQ(kDefaults.payload(Protocol::ll128), 576000U);
     EXPECT_EQ(kDefaults.payload(Protocol::simple), 524288U);
-    EXPECT_EQ(p2p::transfer_chunk(kDefaults, Protocol::simple), 131072U);
-    EXPECT_EQ(p2p::transfer_chunk(kDefaults, Protocol::ll), 32768U);
+    EXPECT_EQ(p2p::transfer_chunk(8 << 20, kDefaults, Protocol::simple), 131072U);
+    EXPECT_EQ(p2p::transfer_chunk(65536, kDefaults, Protocol::simple), 8192U);
+    EXPECT_EQ(p2p::transfer_chunk(8, kDefaults, Protocol::simple), 4096U);
+    EXPECT_EQ(p2p::transfer_chunk(8 << 20, kDefaults, Protocol::ll), 32768U);
 }
 
 TEST(Protocol, SlicesOfAChunk) {
@@ -56,7 +58,7 @@ TEST(Protocol, DataStayInsideTheirRoom) {
 
 TEST(Protocol, ChoiceBySizeAndByPermission) {
     EXPECT_EQ(p2p::choose_protocol(8), Protocol::ll);
-    EXPECT_EQ(p2p::choose_protocol(20000), Protocol::ll128);
+    EXPECT_EQ(p2p::choose_protocol(200), Protocol::ll128);
     EXPECT_EQ(p2p::choose_protocol(1 << 20), Protocol::simple);
     EXPECT_EQ(p2p::choose_protocol(8, p2p::bit(Protocol::simple)), Protocol::simple);
     EXPECT_EQ(p2p::choose_protocol(1 << 20, p2p::bit(Protocol::ll)), Protocol::ll);

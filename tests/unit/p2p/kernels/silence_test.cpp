@@ -49,13 +49,14 @@ struct Traffic {
 
 constexpr int kOk = 0, kNoFilter = 40, kFailed = 41, kFaults = 42;
 
-/// Ping-pong: rank 0 sends first.
+/// Messages in both directions, as many in a row as there are slots; rank 0 sends first.
 KernelResult bounce(int rank, const Traffic& traffic, int messages, p2p::SendLink& out,
                     p2p::RecvLink& in, std::byte* data, const p2p::KernelContext& context) {
-    for (int i = 0; i < messages; ++i) {
-        for (int turn = 0; turn < 2; ++turn) {
+    constexpr int kInARow = 8;
+    for (int i = 0; i < messages; i += kInARow) {
+        for (int k = 0; k < 2 * kInARow; ++k) {
             KernelResult result;
-            if (turn == rank) {
+            if (k / kInARow == rank) {
                 p2p::SendTransfer send(out, data, traffic.bytes, traffic.protocol);
                 result = p2p::run_transfers({&send, 1}, {}, context);
             } else {

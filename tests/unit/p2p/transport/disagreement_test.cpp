@@ -202,6 +202,23 @@ TEST(Disagreement, a_rank_that_fails_alone_tells_the_others) {
     EXPECT_FALSE(lines.with("which offers none").empty());
 }
 
+TEST(TearDown, an_aborted_rank_does_not_keep_the_others_waiting) {
+    duofi::test::LogLines lines;
+    Team team(5, "host");
+    ASSERT_TRUE(team.whole());
+    const Nanoseconds begin = now_ns();
+    team.run([](int rank, Communicator& communicator) {
+        if (rank == 2) communicator.abort();
+        const Status ended = communicator.tear_down();
+        EXPECT_EQ(ended.has_value(), rank == 2);
+        if (!ended) {
+            EXPECT_EQ(ended.error().code, Errc::remote);
+        }
+    });
+    EXPECT_LT(now_ns() - begin, 5 * kSecond) << "nobody waits for the time to pass";
+    EXPECT_FALSE(lines.with("rank 2 gave up during teardown").empty()) << lines.dump();
+}
+
 TEST(Create, ranks_with_other_channels_or_failures_do_not_hold_up_the_rest) {
     struct {
         const char* text;
