@@ -139,13 +139,14 @@ TEST(Free, nothing_is_a_success) {  // C-26
 }
 
 TEST(FreeDeathTest, a_relay_buffer_without_relay_support) {  // V-10, C-25
-    EXPECT_EXIT(
+    // Not by which signal: libraries that the process has loaded may handle it and exit.
+    EXPECT_DEATH(
         {
             Edge* edge = new Edge;
             edge->base.remoteId = 7;
             static_cast<void>(p2p_free(edge));
         },
-        testing::KilledBySignal(SIGABRT), "");
+        "");
 }
 
 TEST(Free, memory_stays_while_a_peer_of_the_process_uses_it) {  // T-13
