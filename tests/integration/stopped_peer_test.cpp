@@ -125,6 +125,8 @@ DUOFI_RANK_BODY(a_long_stop_is_no_death) {
         recv = post_recv(link.recv, {&part, 1});
         stop_process(pids[1]);
         stopped.emplace(seconds * kSecond);
+    } else {
+        rank.barrier();  // stopped while it waits here
     }
     while (stopped && !stopped->passed()) {
         if (send == nullptr) send = try_send(link.send, {out.data(), kBytes, 1, send_mr.handle()});
@@ -133,8 +135,10 @@ DUOFI_RANK_BODY(a_long_stop_is_no_death) {
         timespec pause{0, 1 * kMillisecond};
         ::nanosleep(&pause, nullptr);
     }
-    if (stopped) ::kill(pids[1], SIGCONT);
-    // The stopped rank may have come as far as this before it was stopped.
+    if (stopped) {
+        ::kill(pids[1], SIGCONT);
+        rank.barrier();
+    }
     const Deadline deadline(seconds * kSecond + patience(30 * kSecond));
     while (!recv_done || !send_done) {
         if (recv == nullptr) recv = try_recv(link.recv, {&part, 1});
