@@ -57,6 +57,13 @@ function(duofi_share_test_headers name)
   target_precompile_headers(${name} REUSE_FROM duofi_test_headers)
 endfunction()
 
+# duofi_full_under_tsan(<target> ...): the thread sanitizer runs these only with --full, so only then they are built.
+function(duofi_full_under_tsan)
+  if(DUOFI_SANITIZE MATCHES thread AND NOT DUOFI_FULL_TESTS)
+    set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endif()
+endfunction()
+
 # duofi_test(<name> SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT s]): a GoogleTest program, one ctest entry.
 function(duofi_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})

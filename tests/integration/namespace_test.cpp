@@ -101,6 +101,43 @@ DUOFI_RANK_BODY(stopped_on_another_node) {
     rank.barrier();
 }
 
+// The interface of node 0 goes down while both ranks wait. With DUOFI_PEER_TIMEOUT the comms fail; without it a stall is
+// told, and everything goes on when the interface is up again.
+DUOFI_RANK_BODY(unplugged) {
+    log_capture::expect_warn("");
+    Net& net = Net::process();
+    Link link = connect_pair(rank, net);
+    run_plan(rank, link, mixed_plan(12, 1));
+    constexpr int kBytes = 1 << 20;
+    MemoryBuffer in(kBytes), out(kBytes);
+    out.fill(static_cast<std::uint64_t>(rank.index));
+    const Registration recv_mr(link.recv, in.data(), kBytes), send_mr(link.send, out.data(), kBytes);
+    rank.barrier();
+    if (rank.index == 0) require(std::system("ip link set net0 down") == 0, "the interface does not go down");
+    rank.barrier();
+    const Part part{in.data(), kBytes, 1, recv_mr.handle()};
+    void* recv = post_recv(link.recv, {&part, 1});
+    if (rank.number("fails", 0) != 0) {
+        const ncclResult_t result = wait_error(net, recv, patience(30 * kSecond));
+        require(result == ncclRemoteError, "a receive gave {}", result_name(result));
+        rank.barrier();
+        return;
+    }
+    void* send = post_send(link.send, {out.data(), kBytes, 1, send_mr.handle()});
+    const Deadline told(patience(15 * kSecond));
+    while (log_capture::count(NCCL_LOG_WARN, "no progress") == 0) {
+        require(!test_once(net, recv, nullptr), "a receive completed over an interface that is down");
+        (void)test_once(net, send, nullptr);
+        require(!told.passed(), "nobody tells of the stall: {}", log_capture::dump());
+        relax();
+    }
+    rank.barrier();
+    if (rank.index == 0) require(std::system("ip link set net0 up") == 0, "the interface does not come up");
+    wait(net, recv);
+    require(!first_mismatch(in.data(), kBytes, static_cast<std::uint64_t>(1 - rank.index)), "wrong data");
+    rank.barrier();
+}
+
 TEST(Nodes, transfer) {
     const JoinedNamespaces nodes;
     if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
@@ -136,6 +173,26 @@ TEST(Nodes, stop_of_the_other_one) {
         run_group("stopped_on_another_node", options);
     }
 }
+
+void run_unplugged(bool fails) {
+    for (const char* provider : {"native", "rxm", "sockets"}) {
+        if (provider != std::string_view("native") && !full_tier()) continue;
+        const JoinedNamespaces nodes;
+        if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
+        GroupOptions options = on_provider(provider, 2);
+        options.prefixes = {nodes.prefix(0, true), nodes.prefix(1, true)};
+        options.args["fails"] = fails ? "1" : "0";
+        if (fails)
+            options.env["DUOFI_PEER_TIMEOUT"] = "5";
+        else
+            options.env["DUOFI_STALL_SECONDS"] = "2";
+        SCOPED_TRACE(provider);
+        run_group("unplugged", options);
+    }
+}
+
+TEST(Nodes, an_unplugged_interface_fails_the_comms_after_the_timeout) { run_unplugged(true); }
+TEST(Nodes, an_unplugged_interface_is_told_as_a_stall_without_one) { run_unplugged(false); }
 
 }  // namespace
 }  // namespace duofi::test

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "common/bootstrap/local_spawn.hpp"
 #include "tests/integration/integration.hpp"
@@ -29,8 +30,8 @@ P2pMember::~P2pMember() {
 }
 
 void P2pMember::close() {
-    require_success(duofiP2pCommDestroy(comm_), "destroy");
-    comm_ = nullptr;
+    duofiP2pComm* ended = std::exchange(comm_, nullptr);  // the text of a failure is the thread's then
+    require_success(duofiP2pCommDestroy(ended), "destroy");
     require_success(duofiP2pBootstrapFree(&bootstrap_), "free");
 }
 

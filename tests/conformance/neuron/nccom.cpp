@@ -58,7 +58,7 @@ void Nccom::close() {
 
 Nccom& Nccom::process(int version) {
     static std::mutex mutex;
-    static std::map<int, Nccom*> opened;  // stay for the life of the process
+    static auto& opened = *new std::map<int, Nccom*>;  // they stay for the life of the process
     const std::scoped_lock lock(mutex);
     Nccom*& net = opened[version];
     if (net != nullptr) return *net;
