@@ -134,9 +134,11 @@ void SendrecvRecvComm::large_complete(ofi::Operation& op, const ofi::Completion&
             request.fail_with(ncclRemoteError);
         }
     }
-    self.settle(request);
-    if (request.state.load(std::memory_order_relaxed) == RequestState::free && request.at_provider == 0)
-        self.requests_.release_late(request);  // it was retired before its operations came back
+    if (request.state.load(std::memory_order_relaxed) == RequestState::free) {  // retired before its operations came back
+        if (request.at_provider == 0) self.requests_.release_late(request);
+        return;
+    }
+    self.settle(request);  // from here on it is its owner's, who takes no lock to give it back
 }
 
 }  // namespace duofi::net

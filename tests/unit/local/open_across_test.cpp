@@ -202,7 +202,7 @@ TEST_F(OpenAcross, KilledExportersLeaveNothing) {
         std::vector<std::string> found;
         for (const char* folder : {"/dev/shm", "/tmp"})
             for (const auto& entry : std::filesystem::directory_iterator(folder))
-                if (entry.path().filename().string().starts_with("duofi")) found.push_back(entry.path().string());
+                if (entry.path().filename().string().starts_with("duofi-fd-")) found.push_back(entry.path().string());
         return found;
     };
     const auto names_before = names();

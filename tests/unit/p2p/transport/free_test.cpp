@@ -84,7 +84,7 @@ TEST_P(FreeModes, give_back_all_memory_mappings_and_descriptors) {  // V-10, T-8
     const duofi::test::ProcessFacts after = duofi::test::ProcessFacts::now();
     EXPECT_EQ(after.descriptors, before.descriptors);
     EXPECT_EQ(after.threads, before.threads);
-    EXPECT_TRUE(after.shm_entries.empty());
+    EXPECT_EQ(after.shm_entries, before.shm_entries);  // an older process with this number may have left some
 }
 
 INSTANTIATE_TEST_SUITE_P(Free, FreeModes,
