@@ -1,27 +1,13 @@
 // Compile-time proof that every struct of p2p/abi.h has the layout of p2p contract 1.3-1.9 (C-9),
 // typed in here a second time, as plain numbers.
 #include <cstddef>
-#include <initializer_list>
 #include <type_traits>
 
+#include "common/abi/layout.hpp"
 #include "p2p/abi.h"
 
 namespace {
-struct Field {
-    const char* name;
-    std::size_t is, should_be;
-};
-
-[[maybe_unused]] void field_has_moved(Field) {}
-
-/// True, or a compile error whose trace lists the fields with both offsets.
-consteval bool in_place(std::initializer_list<Field> fields) {
-    for (const Field& field : fields)
-        if (field.is != field.should_be) field_has_moved(field);
-    return true;
-}
-#define AT(field, offset) \
-    { #field, offsetof(T, field), offset }
+using duofi::abi::layout::in_place;
 
 // clang-format off
 namespace transport_comm_at {

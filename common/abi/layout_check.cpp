@@ -2,9 +2,9 @@
 // listed in net contract 1.5 and 2.2-2.4 and rma contract 2.2-2.7, typed in here a second time, as
 // plain numbers.
 #include <cstddef>
-#include <initializer_list>
 #include <type_traits>
 
+#include "common/abi/layout.hpp"
 #include "common/abi/net_neuron.h"
 #include "common/abi/net_v10.h"
 #include "common/abi/net_v11.h"
@@ -19,21 +19,7 @@
 #include "common/abi/rma_v16.h"
 
 namespace {
-struct Field {
-    const char* name;
-    std::size_t is, should_be;
-};
-
-[[maybe_unused]] void field_has_moved(Field) {}
-
-/// True, or a compile error whose trace lists the fields with both offsets.
-consteval bool in_place(std::initializer_list<Field> fields) {
-    for (const Field& field : fields)
-        if (field.is != field.should_be) field_has_moved(field);
-    return true;
-}
-#define AT(field, offset) \
-    { #field, offsetof(T, field), offset }
+using duofi::abi::layout::in_place;
 
 // clang-format off
 // Tables (net contract 2.2, rma contract 2.4-2.7).
