@@ -16,8 +16,11 @@ endif()
 add_library(duofi_flags INTERFACE)
 target_include_directories(duofi_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_options(duofi_flags INTERFACE
-  -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffunction-sections -fdata-sections
+  -Wall -Wextra $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffunction-sections -fdata-sections
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+# Files of one target compiled together (CMAKE_UNITY_BUILD) see each other's unnamed namespaces.
+target_compile_options(duofi_flags INTERFACE
+  $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,-Wno-subobject-linkage,-Wshadow>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms of this compiler inside std::string.
   target_compile_options(duofi_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
@@ -29,6 +32,11 @@ if(DUOFI_SANITIZE)
   target_compile_options(duofi_flags INTERFACE -fsanitize=${DUOFI_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(duofi_flags INTERFACE -fsanitize=${DUOFI_SANITIZE})
 endif()
+
+# duofi_compile_alone(<source> ...): never together with other files, since names in their unnamed namespaces are the same.
+function(duofi_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION TRUE)
+endfunction()
 
 # duofi_library(<name> SOURCES ... [LINK ...]): one folder, one static library, links only what it may.
 function(duofi_library name)

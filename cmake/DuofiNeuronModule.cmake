@@ -9,5 +9,6 @@ if(NOT DUOFI_SANITIZE)
   target_link_options(nccom-net PRIVATE -Wl,-z,defs)
 endif()
 set_target_properties(nccom-net PROPERTIES
-  PREFIX lib NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${neuron_exports})
+  UNITY_BUILD OFF  # each file names the network for its own table
+    PREFIX lib NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${neuron_exports})
 install(TARGETS nccom-net LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

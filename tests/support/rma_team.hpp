@@ -48,6 +48,14 @@ class RmaTeam {
     RmaOwned context;
 };
 
+/// The ranks beside this one when the team is a ring.
+[[nodiscard]] inline int next_of(const RmaTeam& team) {
+    return (team.index + 1) % team.count;
+}
+[[nodiscard]] inline int previous_of(const RmaTeam& team) {
+    return (team.index + team.count - 1) % team.count;
+}
+
 /// regMrSym of memory of the test; throws unless it gives a handle.
 [[nodiscard]] RmaOwned register_rma(const Rma& rma, void* coll, void* data, std::size_t bytes,
                                     std::uint64_t flags = 0, int type = NCCL_PTR_HOST);

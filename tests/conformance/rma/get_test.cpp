@@ -6,10 +6,6 @@
 namespace duofi::test {
 namespace {
 
-int next_of(const RmaTeam& team) {
-    return (team.index + 1) % team.count;
-}
-
 // every size from every rank, which sits in a barrier and calls nothing.
 DUOFI_RMA_CONFORMANCE(gets_of_every_size) {
     RmaTeam team(rank, rma_of(rank));

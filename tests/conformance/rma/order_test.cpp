@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::size_t kMost = 8 << 20;
 
-int next_of(const RmaTeam& team) {
-    return (team.index + 1) % team.count;
-}
-int previous_of(const RmaTeam& team) {
-    return (team.index + team.count - 1) % team.count;
-}
-
 // Mostly small, some around the thresholds, few of many megabytes.
 std::size_t mixed_size(std::minstd_rand& random, std::size_t most) {
     constexpr std::array<std::size_t, 8> kEdges = {1, 64, 65, 128, 4096, 4097, 8192, 65537};

@@ -8,13 +8,6 @@
 namespace duofi::test {
 namespace {
 
-int next_of(const RmaTeam& team) {
-    return (team.index + 1) % team.count;
-}
-int previous_of(const RmaTeam& team) {
-    return (team.index + team.count - 1) % team.count;
-}
-
 // each success gives a request, whatever stood in its place and however little there is
 // to do. The checks are in the driver.
 DUOFI_RMA_CONFORMANCE(success_comes_with_a_request) {

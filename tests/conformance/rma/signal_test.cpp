@@ -8,10 +8,6 @@
 namespace duofi::test {
 namespace {
 
-int next_of(const RmaTeam& team) {
-    return (team.index + 1) % team.count;
-}
-
 // G-1: a signal without data, with NULL handles, to everybody.
 DUOFI_RMA_CONFORMANCE(signals_without_data) {
     RmaTeam team(rank, rma_of(rank));

@@ -10,10 +10,6 @@
 namespace duofi::test {
 namespace {
 
-int next_of(const RmaTeam& team) {
-    return (team.index + 1) % team.count;
-}
-
 // Runs two loops at once; the first failure is thrown when both ended.
 template <typename First, typename Second>
 void both(First first, Second second) {
