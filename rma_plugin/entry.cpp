@@ -17,8 +17,6 @@ namespace duofi::rma {
 
 namespace {
 
-constexpr int kMostRanks = 65535;  // ranks travel in 16 bits
-
 ncclResult_t null_argument(const char* operation, const char* argument) noexcept {
     log::warn(log::net, messages::kRmaNullArgument, operation, argument);
     return ncclInvalidArgument;
@@ -45,14 +43,14 @@ const ofi::DeviceInfo* find_device(const Process& ready, int index, const char* 
 
 }  // namespace
 
-ncclResult_t init(void** ctx, std::uint64_t comm_id, ncclDebugLogger_t logger, int table_version) {
+ncclResult_t init(void** ctx, std::uint64_t /*comm_id*/, ncclDebugLogger_t logger, int table_version) {
     if (ctx == nullptr) return null_argument("init", "ctx");
     *ctx = nullptr;
     if (in_forked_child()) {
         log::warn(log::net, messages::kRmaForkedChild, "init");
         return ncclInvalidUsage;
     }
-    const auto instance = open_instance(comm_id, logger, table_version);
+    const auto instance = open_instance(logger, table_version);
     if (!instance) return abi::result_of(instance.error());
     *ctx = (*instance)->handle;
     return ncclSuccess;
@@ -150,8 +148,8 @@ ncclResult_t connect(void*, void* handles[], int nranks, int rank, void* listen_
     if (coll_comm == nullptr) return null_argument("connect", "collComm");
     *coll_comm = nullptr;
     if (handles == nullptr) return null_argument("connect", "handles");
-    if (nranks < 1 || nranks > kMostRanks || rank < 0 || rank >= nranks) {
-        log::warn(log::net, messages::kRmaBadRanks, nranks, rank, kMostRanks);
+    if (nranks < 1 || nranks > ListenComm::kMostRanks || rank < 0 || rank >= nranks) {
+        log::warn(log::net, messages::kRmaBadRanks, nranks, rank, ListenComm::kMostRanks);
         return ncclInvalidArgument;
     }
     ListenComm* listener = resolve<ListenComm>(listen_comm, "connect", "listenComm");

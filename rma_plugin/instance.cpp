@@ -115,11 +115,11 @@ Result<std::shared_ptr<ofi::Endpoint>> EndpointPool::get(const ofi::DeviceInfo& 
     return endpoint;
 }
 
-Result<Instance*> open_instance(std::uint64_t comm_id, ncclDebugLogger_t logger, int table_version) {
+Result<Instance*> open_instance(ncclDebugLogger_t logger, int table_version) {
     const std::scoped_lock lock(*init_mutex());
     abi::adopt_host_logger(logger);
     DUOFI_ASSIGN(Process * ready, prepare_locked());
-    auto made = std::make_unique<Instance>(comm_id);
+    auto made = std::make_unique<Instance>();
     made->handle = open_object(*made);
     if (++g_instances == 1) announce(*ready, table_version);
     return made.release();

@@ -48,9 +48,6 @@ class Group;
 
 class Instance {
   public:
-    explicit Instance(std::uint64_t comm_id) : comm_id_(comm_id) {}
-    [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_id_; }
-
     void add(ListenComm& comm);
     void add(Group& group);
     void remove(ListenComm& comm);
@@ -61,7 +58,6 @@ class Instance {
     ObjectHandle* handle = nullptr;  ///< the caller's pointer
 
   private:
-    std::uint64_t comm_id_;
     Mutex mutex_;
     std::vector<ListenComm*> listeners_;
     std::vector<Group*> groups_;
@@ -69,7 +65,7 @@ class Instance {
 
 /// init of every table: cheap after the first call. `table_version` is told in the log. Errors: discovery's; no_data
 /// when the host found the tables beside a net plugin and nobody asked for them (architecture 2).
-[[nodiscard]] Result<Instance*> open_instance(std::uint64_t comm_id, ncclDebugLogger_t logger, int table_version);
+[[nodiscard]] Result<Instance*> open_instance(ncclDebugLogger_t logger, int table_version);
 void close_instance(Instance& instance);
 
 [[nodiscard]] EndpointPool& endpoint_pool();

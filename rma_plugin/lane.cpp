@@ -55,8 +55,9 @@ bool Lane::send(ofi::MessageKind kind, std::uint32_t word, std::uint64_t value,
     ofi::MessageHeader header = header_for(kind);
     header.word = word;
     header.value = value;
+    const bool taken = group_.endpoint().send_message(*peer_, header, payload);
     group_.endpoint().rouse(*peer_);
-    return group_.endpoint().send_message(*peer_, header, payload);
+    return taken;
 }
 
 void Lane::post(Request& request) noexcept {
@@ -64,8 +65,8 @@ void Lane::post(Request& request) noexcept {
     request.transfer.request = &request;
     request.transfer.complete = &Lane::transfer_complete;
     unposted_.push(request);
-    group_.endpoint().rouse(*peer_);
     if (unposted_.head() == &request) pump();
+    group_.endpoint().rouse(*peer_);
 }
 
 // Sending may call back here through the endpoint (flush before a packet leaves): the outer call goes on then.

@@ -33,7 +33,7 @@ void ListenComm::on_message(const ofi::Message& message) noexcept {
     if (!hello) return;
     if (hello->version != ofi::kWireVersion) return refuse(*hello, ofi::RefuseReason::wrong_version);
     if (hello->nonce != nonce_) return refuse(*hello, ofi::RefuseReason::wrong_nonce);
-    if (arrived_.size() >= kMostCallers) return refuse(*hello, ofi::RefuseReason::busy);
+    if (arrived_.size() >= static_cast<std::size_t>(kMostRanks)) return refuse(*hello, ofi::RefuseReason::busy);
     arrived_.push_back({message.header.word, message.header.value, *hello});
 }
 

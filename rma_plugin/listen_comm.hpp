@@ -28,6 +28,8 @@ class ListenComm : private ofi::PortOwner {
     /// closeListen: who introduces itself from now on is refused.
     ~ListenComm() override;
 
+    static constexpr int kMostRanks = 65535;  ///< of a group: ranks travel in 16 bits
+
     /// Errors: no_memory. Fills in where we listen.
     [[nodiscard]] Status open(ofi::ListenHandle& handle);
 
@@ -41,7 +43,6 @@ class ListenComm : private ofi::PortOwner {
     ObjectHandle* handle = nullptr;  ///< the caller's pointer
 
   private:
-    static constexpr std::size_t kMostCallers = 65535;
     void on_message(const ofi::Message& message) noexcept override;
     void refuse(const ofi::Hello& hello, ofi::RefuseReason reason) noexcept;
 

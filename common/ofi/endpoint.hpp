@@ -130,8 +130,9 @@ class Endpoint {
     [[nodiscard]] bool has_passive_target() const noexcept {
         return passive_targets_ != 0 || !domain_->exposed().empty();
     }
-    /// Something is about to be sent to the peer, whose service thread may be asleep: rings its bell, where there are
-    /// bells, if the two have not spoken for a while.
+    /// Something has just been sent to the peer, whose service thread may be asleep: rings its bell, where there are
+    /// bells, if the two have not spoken for a while. Not before it is sent: a peer about to sleep takes the ring, finds
+    /// nothing and sleeps.
     void rouse(Peer& peer) noexcept;
 
     /// Declares the peer dead: logs once, drops what is queued for it, tells its users.

@@ -73,6 +73,7 @@ struct Peer {
     HostIdentity identity{};           ///< from the handshake
     bool process_visible = false;      ///< identity names a process that we can look at
     std::uint64_t heard_at_tick = 0;
+    Nanoseconds process_seen_at = 0;   ///< when its process was last asked for
     Nanoseconds roused_at = 0;
     Nanoseconds silent_since = 0;
     Nanoseconds exited_at = 0;

@@ -8,6 +8,7 @@ namespace duofi::ofi {
 
 namespace {
 
+constexpr Nanoseconds kProcessInterval = 300 * kMillisecond;  // three system calls for each peer
 constexpr Nanoseconds kExitGrace = 150 * kMillisecond;  // what it sent before it died still arrives
 constexpr Nanoseconds kSilenceBeforeProbe = kSecond;
 constexpr Nanoseconds kProbeInterval = kSecond;
@@ -46,6 +47,9 @@ void Endpoint::tick(Nanoseconds now) noexcept {
 
 void Endpoint::watch_process(Peer& peer, Nanoseconds now) noexcept {
     if (peer.exited_at == 0) {
+        if (peer.heard != peer.heard_at_tick) return;  // it spoke since the last look
+        if (now - peer.process_seen_at < kProcessInterval) return;
+        peer.process_seen_at = now;
         if (process_gone(peer.identity, self_)) {
             peer.exited_at = now;
             peer.heard_at_tick = peer.heard;

@@ -26,6 +26,7 @@ constexpr Nanoseconds kLongestPause = kMillisecond;
 // A target that was busy a moment ago is looked at this often; after kLinger without traffic the thread sleeps until
 // something arrives, where the provider can tell (Endpoint::arm).
 constexpr Nanoseconds kPassivePause = 300 * kMicrosecond;
+constexpr Nanoseconds kEager = 2 * kMillisecond;  // after traffic, or a ring: what rang comes a little behind
 constexpr Nanoseconds kLinger = 200 * kMillisecond;
 constexpr int kMostFalseAlarms = 32;
 
@@ -118,14 +119,15 @@ class Service {
             if (tick) next_tick = now + kTick;
             bool owed = awake_.exchange(false, std::memory_order_relaxed);
             if (owed) pause = kFirstPause;
-            bool lingering = false;
+            Nanoseconds longest = kLongestPause;  // of a target that looks by the clock
             for (Served& served : served_) {
                 owed = serve(served, now, tick) || owed;
-                lingering = lingering || (served.passive && !served.asleep);
+                if (!served.passive || served.asleep) continue;
+                longest = std::min(longest, now - served.busy_at < kEager ? kFirstPause : kPassivePause);
             }
             Nanoseconds wait = owed ? pause : std::max<Nanoseconds>(next_tick - now_ns(), 0);
             pause = owed ? std::min(pause * 2, kLongestPause) : kFirstPause;
-            if (lingering) wait = std::min(wait, kPassivePause);
+            if (longest < kLongestPause) wait = std::min(wait, longest);
             sleep(lock, wait);
         }
     }

@@ -80,9 +80,9 @@ Result<Request*> OneSided::start(const RmaTransfer& transfer, void* memory) {
         request->finish();
         return request;
     }
-    ofi_.rouse(*peer_);
     queue_.push(*request);
     if (queue_.head() == request) pump();
+    ofi_.rouse(*peer_);
     return request;
 }
 

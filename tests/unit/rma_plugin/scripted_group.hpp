@@ -113,7 +113,7 @@ class ScriptedGroup : public ::testing::Test {
     ofi::DeviceInfo info;
     std::shared_ptr<ofi::Endpoint> endpoint;
     duofi::test::FakeEndpoint* fake = nullptr;
-    Instance instance{7};
+    Instance instance;
     std::optional<ListenComm> listener;
     std::vector<ofi::ListenHandle> handles;
     std::unique_ptr<Group> group;

@@ -72,8 +72,8 @@ class WakeUp : public testing::TestWithParam<const char*> {
         ofi::MessageHeader header;
         header.kind = static_cast<std::uint16_t>(ofi::MessageKind::rma_mark);
         header.port = port_;
-        if (rouse) sender_->rouse(*peer_);
         ASSERT_TRUE(sender_->send_message(*peer_, header, {}));
+        if (rouse) sender_->rouse(*peer_);
     }
     /// Time goes by for the sender, as the service thread would tell it.
     void advance(Nanoseconds by) {
