@@ -20,7 +20,7 @@ target_compile_options(duofi_flags INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 # Files of one target compiled together (CMAKE_UNITY_BUILD) see each other's unnamed namespaces.
 target_compile_options(duofi_flags INTERFACE
-  $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,-Wno-subobject-linkage,-Wshadow>)
+  $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>,-Wshadow>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms of this compiler inside std::string.
   target_compile_options(duofi_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
@@ -50,6 +50,9 @@ function(duofi_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE duofi_flags ${ARG_LINK})
+  if(TARGET duofi_emulated)  # a cross build (tests/arm64)
+    target_link_libraries(${name} PRIVATE duofi_emulated)
+  endif()
 endfunction()
 
 # The test framework's headers are compiled once for all test programs: half of their build time otherwise.
@@ -78,15 +81,22 @@ function(duofi_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE duofi_flags ${ARG_LINK} GTest::gtest GTest::gtest_main)
   duofi_share_test_headers(${name})
+  if(TARGET duofi_emulated)
+    target_link_libraries(${name} PRIVATE duofi_emulated duofi_left_out)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   if(DUOFI_SANITIZE)  # everything takes longer
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
+  elseif(CMAKE_CROSSCOMPILING)  # emulated
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 10")
   endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
+  elseif(CMAKE_CROSSCOMPILING AND NOT unit IN_LIST ARG_LABELS)  # not run there, so not built
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

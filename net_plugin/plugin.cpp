@@ -170,7 +170,7 @@ ncclResult_t init(ncclDebugLogger_t logger, int table_version, TableFamily famil
     std::unique_ptr<State> state = steps.take();
     set_connect_timeout(static_cast<Nanoseconds>(context.settings.connect_timeout_s * kSecond));
     set_handle_provider(ofi::provider_mark(state->list.provider));
-    g_mark.store(&state->fork_mark, std::memory_order_relaxed);
+    g_mark.store(&state->fork_mark, std::memory_order_release);
     set_plugin(state.get());
     g_state.store(state.release(), std::memory_order_release);
     if (nothing_held()) forget_ended();
@@ -203,7 +203,7 @@ std::string_view provider_name() noexcept {
 }
 
 bool in_forked_child() noexcept {
-    const ForkMark* mark = g_mark.load(std::memory_order_relaxed);
+    const ForkMark* mark = g_mark.load(std::memory_order_acquire);
     return mark != nullptr && mark->in_child();
 }
 

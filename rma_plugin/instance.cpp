@@ -96,7 +96,7 @@ Result<Process*> prepare_process() {
 EndpointPool& endpoint_pool() { return *g_pool; }
 
 bool in_forked_child() noexcept {
-    const Process* known = g_process.load(std::memory_order_relaxed);
+    const Process* known = g_process.load(std::memory_order_acquire);
     return known != nullptr && known->fork_mark.in_child();
 }
 
