@@ -48,9 +48,18 @@ constexpr std::array kTable{
     Quirk{"ofi_mrail", kAny, kNoEnd, kByName, kCheap, false, 0, "rma 5.7: utility provider"},
     Quirk{"lnx", kAny, kNoEnd, kByName, kCheap, false, 0, "rma 5.7: utility provider"},
     Quirk{"lpp", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1"},
+    Quirk{"duofisim", kAny, kNoEnd, kByName, kCheap, false, 0, "docs/simulated-fabric.md: the ideal personality"},
 };
 
 constexpr Quirk kNeutral{};
+
+/// The provider whose row is meant: the simulated fabric that wears another provider's attributes shares its row.
+std::string_view worn(std::string_view provider) noexcept {
+    constexpr std::string_view kSimulated = "duofisim;";
+    if (!provider.starts_with(kSimulated)) return provider;
+    provider.remove_prefix(kSimulated.size());
+    return provider == "verbs" ? std::string_view("verbs;ofi_rxm") : provider;
+}
 
 bool names_one(std::string_view name, std::string_view provider) noexcept {
     if (equal_ignoring_case(name, provider)) return true;
@@ -63,6 +72,7 @@ bool names_one(std::string_view name, std::string_view provider) noexcept {
 }  // namespace
 
 const Quirk& quirk_for(std::string_view provider, std::uint32_t libfabric_version) noexcept {
+    provider = worn(provider);
     for (const Quirk& row : kTable)
         if (row.name == provider && row.from <= libfabric_version && libfabric_version < row.below)
             return row;

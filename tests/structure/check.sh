@@ -6,7 +6,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rule=${1:?usage: check.sh <rule> [root]}
 cd "${2:-$here/../..}"
 
-library="common net_plugin rma_plugin p2p"
+library="common net_plugin rma_plugin p2p sim_fabric"
 
 # files <folders> [find options]: C and C++ sources of those folders that exist, tests/structure left out.
 files() {
@@ -72,7 +72,7 @@ clauses() {
 # Every source file of the library is named by a test: its header is included, or its path is written there.
 units() {
     local path stem named broken=0
-    named=$(grep -rhoE '(common|net_plugin|rma_plugin|p2p)/[a-z0-9_]+(/[a-z0-9_]+)*' \
+    named=$(grep -rhoE '(common|net_plugin|rma_plugin|p2p|sim_fabric)/[a-z0-9_]+(/[a-z0-9_]+)*' \
         --include='*.cpp' --include='*.hpp' --include='*.c' --include='*.h' --include='*.sh' \
         --exclude-dir=structure tests 2>/dev/null | sort -u) || true
     while read -r path; do

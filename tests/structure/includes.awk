@@ -14,10 +14,11 @@ BEGIN {
     may["net_plugin"] = "net_plugin " core
     may["rma_plugin"] = "rma_plugin " core
     may["p2p"] = "p2p common/util common/memory common/topology common/abi common/local common/loader common/bootstrap"
+    may["sim_fabric"] = "sim_fabric common/util common/local"
     may["tools"] = "tools common p2p"
     may["examples"] = "examples common p2p"
 
-    libfabric["common/ofi"] = libfabric["tools"] = 1   # tools: the raw loops of the benchmark
+    libfabric["common/ofi"] = libfabric["sim_fabric"] = libfabric["tools"] = 1   # tools: the raw loops of the benchmark
 }
 
 function area_of(path,    part) {

@@ -20,7 +20,7 @@ function end_of_file(    rest, line, at, call) {
 FNR == 1 { end_of_file(); lex_reset(); name = FILENAME; whole = "" }
 { lex($0); whole = whole text "\n" }
 
-rule == "providers" && name !~ /^common\/ofi\/quirks\./ {
+rule == "providers" && name !~ /^(common\/ofi\/quirks|sim_fabric\/personality)\./ {
     rest = text
     while (match(rest, /"[^"]*"/)) {
         word = substr(rest, RSTART + 1, RLENGTH - 2)

@@ -59,6 +59,14 @@ TEST(Quirks, EveryRowHasEvidenceAndCanBeReached) {
     }
 }
 
+TEST(Quirks, ThePersonalitiesOfTheSimulatedFabricShareRows) {
+    for (const char* name : {"efa", "cxi"})
+        EXPECT_EQ(&quirk_for(std::string("duofisim;") + name, k1_17), &quirk_for(name, k1_17)) << name;
+    EXPECT_EQ(&quirk_for("duofisim;verbs", k1_17), &quirk_for("verbs;ofi_rxm", k1_17));
+    EXPECT_EQ(quirk_for("duofisim", k1_17).preference, Preference::by_name);
+    EXPECT_TRUE(efa_version_ok("duofisim;efa", k1_17)) << "the gate looks at the exact name";
+}
+
 TEST(Quirks, ListsNameProviders) {
     EXPECT_TRUE(names_provider("tcp", "tcp;ofi_rxm"));
     EXPECT_TRUE(names_provider("TCP", "tcp"));
