@@ -25,6 +25,7 @@ extern "C" {
 
 #define P2P_MEM_ALIGN 4096       /* header of a FIFO; buffers begin behind it */
 #define P2P_CACHE_LINE_SIZE 128  /* distance of words that different sides write */
+#define P2P_ALARM_OFFSET 256     /* of `alarm` in both FIFO headers */
 #define P2P_IPC_MIN 0x200000     /* allocations are multiples of this */
 #define P2P_IPC_MASK 0xffe00000u /* 32-bit rounding mask */
 #define P2P_IPC_HANDLE_SIZE 64
@@ -40,7 +41,7 @@ extern "C" {
 #define NCCL_DEFAULT_LL_BUFFSIZE 524288
 #define NCCL_DEFAULT_LL128_BUFFSIZE 4915200
 #define NCCL_DEFAULT_SIMPLE_BUFFSIZE 4194304
-#define P2P_DEFAULT_CPU_SIMPLE_BUFFSIZE 1048576
+#define P2P_DEFAULT_CPU_SIMPLE_BUFFSIZE 2097152
 
 struct ncclComm;
 struct ncclTopoSystem;
@@ -123,7 +124,9 @@ typedef struct ncclSendMem {
     uint64_t head;
     char pad1[P2P_CACHE_LINE_SIZE - sizeof(uint64_t)];
     void* ptrExchange;
-    char pad2[P2P_MEM_ALIGN - P2P_CACHE_LINE_SIZE - sizeof(void*)];
+    char pad2[P2P_ALARM_OFFSET - P2P_CACHE_LINE_SIZE - sizeof(void*)];
+    uint32_t alarm; /* 1 + the rank whose kernel failed, by the receiver; 0: none. An addition of ours */
+    char pad4[P2P_MEM_ALIGN - P2P_ALARM_OFFSET - sizeof(uint32_t)];
     char buff[1]; /* SIMPLE buffer, in read mode only */
     char pad3[7];
 } ncclSendMem;
@@ -134,7 +137,9 @@ typedef struct ncclRecvMem {
     char pad1[P2P_CACHE_LINE_SIZE - sizeof(uint64_t)];
     int32_t sizesFifo[NCCL_STEPS];
     void* ptrsFifo[NCCL_STEPS];
-    char pad2[P2P_MEM_ALIGN - P2P_CACHE_LINE_SIZE - NCCL_STEPS * (sizeof(int32_t) + sizeof(void*))];
+    char pad2[P2P_ALARM_OFFSET - P2P_CACHE_LINE_SIZE - NCCL_STEPS * (sizeof(int32_t) + sizeof(void*))];
+    uint32_t alarm; /* the same, by the sender */
+    char pad4[P2P_MEM_ALIGN - P2P_ALARM_OFFSET - sizeof(uint32_t)];
     char buff[1]; /* LL, LL128, SIMPLE back to back; no SIMPLE in read mode */
     char pad3[7];
 } ncclRecvMem;

@@ -10,6 +10,7 @@
 #include "p2p/api_comm.hpp"
 #include "p2p/protocol_names.hpp"
 #include "p2p/runtime/runtime.hpp"
+#include "p2p/transport/net_context.hpp"
 
 namespace duofi::p2p {
 namespace {
@@ -39,7 +40,7 @@ Result<CommunicatorOptions> options_of(const duofiP2pConfig* config) {
 }
 
 ProtocolSet allowed_protocols() {
-    const std::string text = environment_value("NCCL_PROTO").value_or("");
+    const std::string text = users_protocols();
     const Result<ProtocolSet> set = parse_protocols(text);
     if (set) return *set;
     log::warn(NCCL_ENV, messages::kP2pBadSetting, "NCCL_PROTO", text, "LL, LL128, Simple, ^LL ...");

@@ -46,6 +46,7 @@ class TcpBootstrap final : public Bootstrap {
     int rank() const noexcept override { return inner_->rank(); }
     int size() const noexcept override { return inner_->size(); }
     bool can_repeat() const noexcept override { return inner_->can_repeat(); }
+    void end_waits_on(const std::uint32_t* word) noexcept override { inner_->end_waits_on(word); }
     int lost_rank() const noexcept override { return inner_->lost_rank(); }
     Status all_gather(std::span<const std::byte> mine, std::span<std::byte> all, const char* name,
                       const Deadline& deadline) override {

@@ -1,5 +1,7 @@
 // The collectives and transfers of p2p/p2p.h.
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 
 #include "common/util/log.hpp"
@@ -143,6 +145,18 @@ Status receive_one(duofiP2pComm* comm, void* data, std::size_t count, duofiP2pDa
     return transfer(comm, {}, {data, bytes, named(peer)});
 }
 
+/// Bytes of `count` elements if that is few, else 0.
+std::size_t few_bytes(std::size_t count, duofiP2pDataType type) noexcept {
+    constexpr std::size_t kFew = std::size_t{1} << 16;
+    constexpr std::uint8_t kBytes[] = {0, 1, 4, 0, 8, 0, 0, 4, 8};  // by type
+    const auto index = static_cast<unsigned>(type);
+    return count < kFew && index < std::size(kBytes) ? count * kBytes[index] : 0;
+}
+
+Status end_transfer(duofiP2pComm* comm, KernelResult result) {
+    return comm->operations->end(result, "transfer");
+}
+
 Status send_and_receive(duofiP2pComm* comm, const void* send, std::size_t send_count, int to,
                         void* recv, std::size_t recv_count, int from, duofiP2pDataType type) {
     DUOFI_ASSIGN(const std::size_t out, bytes_of(send_count, type));
@@ -184,11 +198,19 @@ ncclResult_t duofiP2pAllToAll(const void* send, void* recv, size_t count, duofiP
 
 ncclResult_t duofiP2pSend(const void* data, size_t count, duofiP2pDataType type, int peer,
                           duofiP2pComm* comm) {
+    if (comm != nullptr && data != nullptr) [[likely]]
+        if (const auto result = comm->operations->try_send(data, few_bytes(count, type), peer))
+            return *result == KernelResult::ok ? ncclSuccess
+                                               : guarded<&end_transfer>(comm, *result);
     return guarded<&send_one>(comm, data, count, type, peer);
 }
 
 ncclResult_t duofiP2pRecv(void* data, size_t count, duofiP2pDataType type, int peer,
                           duofiP2pComm* comm) {
+    if (comm != nullptr && data != nullptr) [[likely]]
+        if (const auto result = comm->operations->try_receive(data, few_bytes(count, type), peer))
+            return *result == KernelResult::ok ? ncclSuccess
+                                               : guarded<&end_transfer>(comm, *result);
     return guarded<&receive_one>(comm, data, count, type, peer);
 }
 

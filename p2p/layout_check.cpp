@@ -60,12 +60,13 @@ static_assert(sizeof(T) == 32 && in_place({
 namespace send_mem_at {
 using T = ncclSendMem;
 static_assert(sizeof(T) == 4104 && in_place({
-    AT(head, 0x000), AT(ptrExchange, 0x080), AT(buff, 0x1000)}));
+    AT(head, 0x000), AT(ptrExchange, 0x080), AT(alarm, 0x100), AT(buff, 0x1000)}));
 }
 namespace recv_mem_at {
 using T = ncclRecvMem;
 static_assert(sizeof(T) == 4104 && in_place({
-    AT(tail, 0x000), AT(sizesFifo, 0x080), AT(ptrsFifo, 0x0a0), AT(buff, 0x1000)}));
+    AT(tail, 0x000), AT(sizesFifo, 0x080), AT(ptrsFifo, 0x0a0), AT(alarm, 0x100),
+    AT(buff, 0x1000)}));
 static_assert(sizeof(T::sizesFifo) == 32 && sizeof(T::ptrsFifo) == 64);
 }
 namespace conn_info_at {

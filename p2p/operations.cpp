@@ -7,6 +7,7 @@
 
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
+#include "p2p/transport/net_enqueue.hpp"
 
 namespace duofi::p2p {
 namespace {
@@ -33,10 +34,17 @@ Operations::Operations(Communicator& communicator, ProtocolSet allowed)
     const std::uint64_t here = comm.peer_info[at(comm.rank)].hostHash;
     const auto neighbours = std::ranges::count(comm.peer_info, here, &ncclPeerInfo::hostHash);
     const Settings& settings = communicator.settings();
-    spin_ = SpinPolicy::for_threads(
+    SpinPolicy spin = SpinPolicy::for_threads(
         static_cast<unsigned>(neighbours) * static_cast<unsigned>(comm.channels.size()),
         settings.p2p_spin);
-    spin_.timeout = static_cast<Nanoseconds>(settings.p2p_timeout_s * 1e9);
+    spin.timeout = static_cast<Nanoseconds>(settings.p2p_timeout_s * 1e9);
+    for (KernelStatistics& statistics : statistics_)
+        contexts_.push_back({.abort = &communicator.comm().abort_flag,
+                             .spin = spin,
+                             .statistics = &statistics,
+                             .alarms = &communicator.alarms()});
+    for (unsigned p = 0; p < NCCL_NUM_PROTOCOLS; ++p)
+        step_bytes_[p] = one_step_bytes(comm.buff_sizes, static_cast<Protocol>(p));
 }
 
 Status Operations::ring(const RingOperation& operation) {
@@ -54,6 +62,7 @@ Status Operations::ring(const RingOperation& operation) {
     const int next = comm.channels.front().ring.next;
     DUOFI_TRY(ready({std::span(&previous, 1), chosen.protocol, channels},
                     {std::span(&next, 1), chosen.protocol, channels}));
+    DUOFI_TRY(enqueue_ring(communicator_.comm(), chosen, channels));
     const auto body = [&](int channel) {
         const ncclRing& ring = comm.channels[at(channel)].ring;
         const RingPlace place{.next = links(channel, next).send.get(),
@@ -77,6 +86,7 @@ Status Operations::all_to_all(const void* input, void* output, std::size_t bytes
     const int channels = channels_for(bytes);
     const Need all{others_, protocol, channels};
     DUOFI_TRY(ready(all, all));
+    DUOFI_TRY(enqueue_all_to_all(communicator_.comm(), {-1, bytes, protocol, channels}, others_));
     const auto body = [&](int channel) {
         const AllToAllPlace place{.sends = sends_[at(channel)],
                                   .receives = receives_[at(channel)],
@@ -110,6 +120,9 @@ Status Operations::transfer(const Outgoing& out, const Incoming& in) {
     const int channels = std::max(plan.send.channels, plan.recv.channels);
     if (channels == 0) return {};
     DUOFI_TRY(ready(plan.recv, plan.send));
+    DUOFI_TRY(enqueue_transfer(communicator_.comm(),
+                               {out.peer, out.bytes, plan.send.protocol, plan.send.channels},
+                               {in.peer, in.bytes, plan.recv.protocol, plan.recv.channels}));
     const auto body = [&](int channel) { return run_part(plan, channel); };
     return result_of(run_channels(channels, body), "transfer");
 }
@@ -139,21 +152,18 @@ int Operations::channels_for(std::size_t bytes) const noexcept {
     return static_cast<int>(std::min(useful, links_.size()));
 }
 
-KernelContext Operations::context(int channel) noexcept {
-    return {.abort = &communicator_.comm().abort_flag,
-            .spin = spin_,
-            .statistics = &statistics_[at(channel)]};
-}
-
-Status Operations::result_of(KernelResult result, const char* place) {
+Status Operations::end(KernelResult result, const char* place) {
     if (result == KernelResult::ok) return {};
     communicator_.abort();
     if (result == KernelResult::aborted) {
+        const int failed = communicator_.alarm();
+        if (failed >= 0) communicator_.raise_alarm(failed);  // further on, to ranks behind this one
         DUOFI_TRY(communicator_.check_usable(place));
         return fail(Errc::remote, place);
     }
-    log::warn(NCCL_COLL | NCCL_P2P, messages::kP2pKernelFailed, communicator_.comm().rank, place,
-              to_string(result));
+    const int own = communicator_.comm().rank;
+    communicator_.raise_alarm(own);
+    log::warn(NCCL_COLL | NCCL_P2P, messages::kP2pKernelFailed, own, place, to_string(result));
     if (result == KernelResult::timed_out) return fail(Errc::timed_out, place);
     if (result == KernelResult::size_mismatch) return fail(Errc::invalid_usage, place);
     return fail(Errc::internal, place);

@@ -1,6 +1,10 @@
 // What an operation needs before its kernels may run: connectors, pages behind their buffers,
 // links.
+#include "common/util/log.hpp"
+#include "common/util/messages/p2p_runtime.hpp"
 #include "p2p/operations.hpp"
+#include "p2p/runtime/runtime.hpp"
+#include "p2p/transport/net_enqueue.hpp"
 #include "p2p/transport/p2p_transport.hpp"
 
 namespace duofi::p2p {
@@ -11,6 +15,13 @@ std::size_t at(int index) noexcept {
 }
 
 }  // namespace
+
+/// A proxy works on each step while its kernel waits: it needs a CPU, too.
+void Operations::share_cpus() noexcept {
+    const SpinPolicy crowded = SpinPolicy::for_threads(~0U, communicator_.settings().p2p_spin);
+    for (KernelContext& context : contexts_)
+        context.spin.spins_before_yield = crowded.spins_before_yield;
+}
 
 Operations::Links& Operations::links(int channel, int peer) {
     return links_[at(channel)][at(peer)];
@@ -29,6 +40,10 @@ bool Operations::all_ready(const Need& recv, const Need& send) {
 Status Operations::ready(const Need& recv, const Need& send) {
     if (all_ready(recv, send)) [[likely]]
         return {};
+    if (!runtime::has(kHostAccessible)) {
+        log::warn(NCCL_COLL | NCCL_P2P, messages::kRuntimeNotForCpus);
+        return fail(Errc::unsupported, "kernels");
+    }
     DUOFI_TRY(communicator_.connect(recv.peers, send.peers));
     DUOFI_TRY(prepare(send, Direction::send));
     return prepare(recv, Direction::recv);
@@ -52,14 +67,22 @@ Status Operations::prepare_edge(int channel, int peer, Protocol protocol, Direct
     // Kernels read and advance the connectors of devPeers only (C-24).
     ncclPeer& seen = of_channel.devPeers[peer];
     Links& made = links(channel, peer);
+    const LinkOptions options{.proxied = proxied(connector)};
+    if (options.proxied) share_cpus();
     if (sends) {
-        if (!made.send) made.send = std::make_unique<SendLink>(&seen.send.conn, comm.buff_sizes);
+        if (!made.send)
+            made.send = std::make_unique<SendLink>(&seen.send.conn, comm.buff_sizes, options);
         sends_[at(channel)][at(peer)] = made.send.get();
         made.send_ready |= bit(protocol);
+        if (!options.proxied && (protocol != Protocol::simple || !made.send->direct()))
+            made.send_short |= bit(protocol);
     } else {
-        if (!made.recv) made.recv = std::make_unique<RecvLink>(&seen.recv.conn, comm.buff_sizes);
+        if (!made.recv)
+            made.recv = std::make_unique<RecvLink>(&seen.recv.conn, comm.buff_sizes, options);
         receives_[at(channel)][at(peer)] = made.recv.get();
         made.recv_ready |= bit(protocol);
+        if (!options.proxied && (protocol != Protocol::simple || !made.recv->direct()))
+            made.recv_short |= bit(protocol);
     }
     return {};
 }

@@ -64,7 +64,7 @@ DUOFI_P2P_API ncclResult_t duofiP2pCommCreate(duofiP2pComm** comm, const duofiP2
 /* Waits for the other ranks (teardown barrier), then frees. After an abort it does not wait. */
 DUOFI_P2P_API ncclResult_t duofiP2pCommDestroy(duofiP2pComm* comm);
 /* Makes every call that waits inside the communicator return with an error, in this rank only. The communicator can
- * then only be destroyed. Set-up that waits over duofiP2pBootstrapTcp ends with its time instead. */
+ * then only be destroyed. */
 DUOFI_P2P_API ncclResult_t duofiP2pCommAbort(duofiP2pComm* comm);
 
 DUOFI_P2P_API ncclResult_t duofiP2pCommRank(const duofiP2pComm* comm, int* rank);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -23,6 +24,7 @@ constexpr Nanoseconds kAttemptTime = 2 * kSecond;       // one connection attemp
 constexpr Nanoseconds kRetryPause = 20 * kMillisecond;  // before the next
 constexpr Nanoseconds kFarewellTime = 1 * kSecond;
 constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr Nanoseconds kLook = 20 * kMillisecond;  // between looks at the word that ends waits
 
 Nanoseconds at_most(Nanoseconds limit, const Deadline& deadline) {
     return std::min(limit, deadline.remaining());
@@ -61,6 +63,7 @@ struct TcpStore::Link {
     Bytes input;
     std::uint32_t last_id = 0;
     bool broken = false;
+    const std::uint32_t* stop = nullptr;
     std::map<std::string, std::uint64_t, std::less<>> gathers;
 
     /// Next whole answer.
@@ -78,8 +81,18 @@ struct TcpStore::Link {
                     return std::move(*response);
                 }
             }
-            DUOFI_TRY(receive_some(fd.get(), input, kReadBytes, deadline));
+            const Deadline look(stop != nullptr ? at_most(kLook, deadline) : deadline.remaining());
+            const Status some = receive_some(fd.get(), input, kReadBytes, look);
+            if (some) continue;
+            const bool slice = some.error().code == Errc::timed_out && !deadline.passed();
+            if (!slice || stopped()) return tl::unexpected<Error>(some.error());
         }
+    }
+
+    [[nodiscard]] bool stopped() const noexcept {
+        return stop != nullptr &&
+               std::atomic_ref(const_cast<std::uint32_t&>(*stop)).load(std::memory_order_relaxed) !=
+                   0;
     }
 
     Result<wire::Response> exchange(const wire::Request& request, const Deadline& deadline) {
@@ -182,9 +195,12 @@ Result<Bytes> TcpStore::call(int op_number, std::string_view key, std::span<cons
 
 tl::unexpected<Error> TcpStore::failed(int op_number, std::string_view key, const Error& error) {
     const auto op = static_cast<wire::Op>(op_number);
+    const bool receiving = std::string_view(error.place) != "send";
+    if (error.code == Errc::timed_out && receiving && link_->stopped())
+        return fail(Errc::remote, name_of(op), ECANCELED);
     if (error.code == Errc::timed_out) {
         // A request that left only in part would make the next one unreadable.
-        if (std::string_view(error.place) == "send") link_->broken = true;
+        if (!receiving) link_->broken = true;
         log::warn(log::all, messages::kStoreTimedOut, name_of(op), key, rank_, hint_of(op));
         return fail(Errc::timed_out, name_of(op), ETIMEDOUT);
     }
@@ -193,6 +209,10 @@ tl::unexpected<Error> TcpStore::failed(int op_number, std::string_view key, cons
     log::warn(log::all, messages::kStoreBroken, name_of(op), rank_, error.provider_errno,
               std::strerror(error.provider_errno));
     return fail(Errc::remote, name_of(op), error.provider_errno);
+}
+
+void TcpStore::end_waits_on(const std::uint32_t* word) noexcept {
+    link_->stop = word;
 }
 
 Status TcpStore::set(std::string_view key, std::span<const std::byte> value,

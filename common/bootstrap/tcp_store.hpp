@@ -55,6 +55,9 @@ class TcpStore final : public Store {
     [[nodiscard]] Result<std::vector<Bytes>> gather(std::string_view name,
                                                     std::span<const std::byte> value,
                                                     const Deadline& deadline) override;
+    /// From now on waits also end, with Errc::remote and without a line, soon after any thread has
+    /// stored something other than 0 in `word`. NULL: no longer. Borrows it.
+    void end_waits_on(const std::uint32_t* word) noexcept;
     /// Rank whose death made the last call fail with Errc::remote, -1 if none did.
     [[nodiscard]] int dead_rank() const noexcept { return dead_rank_; }
 

@@ -59,6 +59,19 @@ constexpr bool kStreams = false;
 void stream_lines(std::byte*, const std::byte*, std::size_t) noexcept {}
 #endif
 
+#if defined(__SSE2__) && !defined(DUOFI_ORDINARY_COPIES)
+void copy_line(std::byte* to, const std::byte* from) noexcept {
+    const auto* source = reinterpret_cast<const __m128i*>(from);
+    auto* target = reinterpret_cast<__m128i*>(to);
+    const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1);
+    const __m128i c = _mm_loadu_si128(source + 2), d = _mm_loadu_si128(source + 3);
+    _mm_storeu_si128(target, a);
+    _mm_storeu_si128(target + 1, b);
+    _mm_storeu_si128(target + 2, c);
+    _mm_storeu_si128(target + 3, d);
+}
+#endif
+
 std::string first_word(const std::string& path) {
     std::ifstream file(path);
     std::string word;
@@ -99,6 +112,23 @@ std::size_t cpu_count(const std::string& list) {
 
 void copy_cached(void* to, const void* from, std::size_t bytes) noexcept {
     if (bytes != 0) std::memcpy(to, from, bytes);  // picks its method by CPU, and fences what needs it
+}
+
+void copy_handed_over(void* to, const void* from, std::size_t bytes) noexcept {
+#if defined(__SSE2__) && !defined(DUOFI_ORDINARY_COPIES)
+    constexpr std::size_t kAhead = 1024;
+    auto* target = static_cast<std::byte*>(to);
+    const auto* source = static_cast<const std::byte*>(from);
+    std::size_t done = 0;
+    for (; bytes - done >= kAhead + kLine; done += kLine) {
+        // Never more than a hint, also on CPUs that do not know it.
+        asm volatile("prefetchw %0" : : "m"(source[done + kAhead]));
+        copy_line(target + done, source + done);
+    }
+    copy_cached(target + done, source + done, bytes - done);
+#else
+    copy_cached(to, from, bytes);
+#endif
 }
 
 void copy_streaming(void* to, const void* from, std::size_t bytes) noexcept {

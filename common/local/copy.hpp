@@ -44,6 +44,10 @@ inline void copy_small(void* to, const void* from, std::size_t bytes) noexcept {
 /// For data that somebody reads soon: the target stays in the cache. No overlap.
 void copy_cached(void* to, const void* from, std::size_t bytes) noexcept;
 
+/// The same for data that another CPU has written and will write over soon: lines come with the right to write, so that
+/// the writer's next store need not ask two caches for them. `from` must be writable memory. No overlap.
+void copy_handed_over(void* to, const void* from, std::size_t bytes) noexcept;
+
 /// For targets larger than the cache: stores that do not fetch the target, followed by the fence that they need.
 /// An ordinary copy under the thread sanitizer, which cannot see such stores. No overlap.
 void copy_streaming(void* to, const void* from, std::size_t bytes) noexcept;

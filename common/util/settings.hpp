@@ -72,6 +72,11 @@ struct Settings {
     std::string p2p_host_devices;    ///< DUOFI_P2P_HOST_DEVICES: NUMA nodes of the devices, "" = one per node
     std::string p2p_fd_socket_dir;   ///< DUOFI_P2P_FD_SOCKET_DIR; "" = abstract addresses
     bool p2p_huge_pages = false;     ///< DUOFI_P2P_HUGE_PAGES
+    bool p2p_pods = false;           ///< DUOFI_P2P_PODS: P2P between servers of one pod
+    bool p2p_prefer_net = false;     ///< DUOFI_P2P_PREFER_NET: no P2P where the network is wider
+    std::string cuda_library;        ///< DUOFI_CUDA_LIBRARY: file of the CUDA driver, "" = the usual names
+    std::string hip_library;         ///< DUOFI_HIP_LIBRARY: the same for the HIP runtime
+    std::string neuron_library;      ///< DUOFI_NEURON_LIBRARY: the same for the Neuron runtime
 
     // Owned by others, read by us.
     std::string fi_provider;    ///< FI_PROVIDER
@@ -80,7 +85,8 @@ struct Settings {
     std::string nccl_rma_plugin;///< NCCL_RMA_PLUGIN
     std::string nccl_debug;     ///< NCCL_DEBUG
     bool nccl_proto_set = false;///< NCCL_PROTO is present
-    bool nccl_topo_file_set = false;///< NCCL_TOPO_FILE is present
+    std::string nccl_topo_file;     ///< NCCL_TOPO_FILE: description of the machine
+    std::string nccl_topo_dump_file;///< NCCL_TOPO_DUMP_FILE
     std::string nccl_hostid;            ///< NCCL_HOSTID
     std::string nccl_buffsize;          ///< NCCL_BUFFSIZE, bytes
     std::string nccl_ll_buffsize;       ///< NCCL_LL_BUFFSIZE, bytes
@@ -88,6 +94,8 @@ struct Settings {
     std::string nccl_p2p_disable;       ///< NCCL_P2P_DISABLE
     std::string nccl_p2p_direct_disable;///< NCCL_P2P_DIRECT_DISABLE
     std::string nccl_p2p_read_enable;   ///< NCCL_P2P_READ_ENABLE
+    std::string nccl_p2p_level;         ///< NCCL_P2P_LEVEL
+    std::string nccl_nvb_disable;       ///< NCCL_NVB_DISABLE
 
     /// The user asked for this plugin by plugin name, network name or DUOFI_STRICT: failures are then
     /// warnings (A22).

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "common/local/copy.hpp"
 #include "common/util/clock.hpp"
@@ -48,14 +49,26 @@ struct KernelContext {
     std::uint32_t* abort = nullptr;  ///< not NULL; any thread raises it, kernels do on failure
     SpinPolicy spin;
     KernelStatistics* statistics = nullptr;  ///< may be NULL
+    /// Words that peers raise when a kernel of theirs has failed; may be NULL. Waits end with
+    /// `aborted` then.
+    const std::vector<std::uint32_t*>* alarms = nullptr;
     /// Results of at least this many bytes are written past the cache.
     std::size_t streaming_threshold = local::streaming_threshold();
 
     void raise_abort() const noexcept {
         std::atomic_ref<std::uint32_t>(*abort).store(1, std::memory_order_release);
     }
-    [[nodiscard]] bool abort_raised() const noexcept {
-        return std::atomic_ref<std::uint32_t>(*abort).load(std::memory_order_relaxed) != 0;
+    [[nodiscard]] bool abort_raised() const noexcept { return raised(*abort) || alarm_raised(); }
+
+  private:
+    [[nodiscard]] static bool raised(std::uint32_t& word) noexcept {
+        return std::atomic_ref<std::uint32_t>(word).load(std::memory_order_relaxed) != 0;
+    }
+    [[nodiscard]] bool alarm_raised() const noexcept {
+        if (alarms == nullptr) return false;
+        for (std::uint32_t* const word : *alarms)
+            if (raised(*word)) return true;
+        return false;
     }
 };
 

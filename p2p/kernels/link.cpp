@@ -43,12 +43,11 @@ void SendLink::publish(std::uint64_t n, std::size_t bytes) {
     counters_.look_ahead();
 }
 
-void SendLink::announce(Protocol protocol, std::size_t bytes) {
-    if (conn_->sizesFifo && !options_.proxied) [[unlikely]]
-        store_size(wire_bytes(protocol, bytes), bytes);
+void SendLink::store_size(Protocol protocol, std::size_t bytes) {
+    store_size(wire_bytes(protocol, bytes), bytes);
 }
 
-void SendLink::finish_lines(Protocol protocol, std::size_t bytes) {
+void SendLink::finish_rare_lines(Protocol protocol, std::size_t bytes) {
     const std::uint64_t step = counters_.step();
     std::size_t wire = wire_bytes(protocol, bytes);
     if (step >= next_clean_) [[unlikely]] {
@@ -98,9 +97,7 @@ bool RecvLink::lines_arrived(Protocol protocol, std::size_t bytes) const {
     return ll128_arrived<HardwareMemory>(lines(protocol, bytes), ll128_flag(counters_.step()));
 }
 
-KernelResult RecvLink::check_size(std::size_t bytes, Waiter& waiter) {
-    if (!checks_sizes()) [[likely]]
-        return KernelResult::ok;
+KernelResult RecvLink::compare_size(std::size_t bytes, Waiter& waiter) {
     const SizeWord word(conn_->sizesFifo[counters_.step() % kSteps]);
     std::int32_t given = 0;
     while ((given = word.load(std::memory_order_acquire)) == 0)

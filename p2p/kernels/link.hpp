@@ -84,9 +84,17 @@ class SendLink : public Link {
     /// SIMPLE: `n` steps with together `bytes` are written.
     void publish(std::uint64_t n, std::size_t bytes);
     /// LL and LL128, in front of the first line: the size of the step, where someone asks for it.
-    void announce(Protocol protocol, std::size_t bytes);
+    void announce(Protocol protocol, std::size_t bytes) {
+        if (checks_sizes()) [[unlikely]]
+            store_size(protocol, bytes);
+    }
     /// LL and LL128, behind the last line.
-    void finish_lines(Protocol protocol, std::size_t bytes);
+    void finish_lines(Protocol protocol, std::size_t bytes) {
+        if (conn_->sizesFifo || counters_.step() >= next_clean_) [[unlikely]]
+            return finish_rare_lines(protocol, bytes);
+        counters_.advance(1);
+        counters_.look_ahead();
+    }
 
     [[nodiscard]] bool poll_buffer(OfferedBuffer& offered) {
         return take_buffer<HardwareMemory>(pointer_slot(), offered);
@@ -98,7 +106,9 @@ class SendLink : public Link {
     void finish() noexcept { conn_->step = counters_.step(); }
 
   private:
+    void store_size(Protocol protocol, std::size_t payload);
     void store_size(std::size_t wire_bytes, std::size_t payload);
+    void finish_rare_lines(Protocol protocol, std::size_t bytes);
     void clean_until(std::uint64_t end);
 
     SendCounters<HardwareMemory> counters_;
@@ -128,7 +138,11 @@ class RecvLink : public Link {
 
     /// Before the data of a step are used: compares the sender's size with `bytes`, where it is
     /// given.
-    [[nodiscard]] KernelResult check_size(std::size_t bytes, Waiter& waiter);
+    [[nodiscard]] KernelResult check_size(std::size_t bytes, Waiter& waiter) {
+        if (!checks_sizes()) [[likely]]
+            return KernelResult::ok;
+        return compare_size(bytes, waiter);
+    }
     void release(std::uint64_t n) { counters_.release(n); }
 
     void offer(void* buffer, std::size_t bytes) {
@@ -138,6 +152,8 @@ class RecvLink : public Link {
     void finish() noexcept { conn_->step = counters_.step(); }
 
   private:
+    [[nodiscard]] KernelResult compare_size(std::size_t bytes, Waiter& waiter);
+
     RecvCounters<HardwareMemory> counters_;
 };
 

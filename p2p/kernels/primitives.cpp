@@ -98,6 +98,8 @@ void Primitives::move_slice(const Slice& slice) const {
             combine_(first, slice.received + done, slice.source + done, n / element_);
         else if (first != from && (both || (!slice.output && !slice.sent_is_final)))
             local::copy_cached(first, from, n);
+        else if (first != from && slice.received && message < threshold)
+            local::copy_handed_over(first, from, n);
         else if (first != from)
             local::copy(first, from, n, message, threshold);
         if (both && slice.sent_is_final)

@@ -70,6 +70,10 @@ inline constexpr StepShape kSingleStep{1, 1};      ///< broadcast, send/recv, al
     return std::min(whole / 4, std::max(eighth, kPage));
 }
 
+/// The same where the sender writes into the receiver's own buffer: no slot bounds a step, and the
+/// receiver has nothing to do meanwhile, so a step is only there for aborts to be seen.
+inline constexpr std::size_t kDirectChunk = std::size_t{1} << 20;
+
 /// Where the data of a step begin in their `room`, the slots that belong to the step. Chunks that
 /// leave room move on through it from one use of the slots to the next: lines that the receiver's
 /// cache still holds cost the sender four times as much to overwrite as others

@@ -4,18 +4,16 @@
 
 namespace duofi::p2p {
 
-Transfer::Transfer(std::size_t bytes, const BufferSizes& sizes, Protocol protocol) noexcept
-    : bytes_(bytes),
-      chunk_(transfer_chunk(bytes, sizes, protocol)),
+Transfer::Transfer(std::size_t bytes, const Link& link, Protocol protocol) noexcept
+    : direct_(protocol == Protocol::simple && link.direct()),
+      bytes_(bytes),
+      chunk_(direct_ ? kDirectChunk : transfer_chunk(bytes, link.sizes(), protocol)),
       chunks_(bytes <= chunk_ ? 1 : (bytes + chunk_ - 1) / chunk_),  // no bytes: still one step
       protocol_(protocol) {}
 
 SendTransfer::SendTransfer(SendLink& link, const void* data, std::size_t bytes,
                            Protocol protocol) noexcept
-    : Transfer(bytes, link.sizes(), protocol),
-      link_(&link),
-      data_(static_cast<const std::byte*>(data)),
-      direct_(protocol == Protocol::simple && link.direct()) {}
+    : Transfer(bytes, link, protocol), link_(&link), data_(static_cast<const std::byte*>(data)) {}
 
 Advance SendTransfer::write_direct(const KernelContext& context, KernelResult& result) {
     const std::size_t bytes = next_bytes();
@@ -63,10 +61,7 @@ Advance SendTransfer::advance(const KernelContext& context, KernelResult& result
 }
 
 RecvTransfer::RecvTransfer(RecvLink& link, void* data, std::size_t bytes, Protocol protocol)
-    : Transfer(bytes, link.sizes(), protocol),
-      link_(&link),
-      data_(static_cast<std::byte*>(data)),
-      direct_(protocol == Protocol::simple && link.direct()) {
+    : Transfer(bytes, link, protocol), link_(&link), data_(static_cast<std::byte*>(data)) {
     if (direct_) link_->offer(data_, bytes_);
 }
 
@@ -91,9 +86,13 @@ Advance RecvTransfer::advance(const KernelContext& context, KernelResult& result
     result = link_->check_size(bytes, waiter);
     if (result == KernelResult::ok && !simple) result = read_lines(bytes, waiter);
     if (result != KernelResult::ok) return Advance::failed;
-    if (simple && !direct_)
-        local::copy(data_ + place(), link_->room(bytes, 1), bytes, bytes_,
-                    context.streaming_threshold);
+    if (simple && !direct_) {
+        const std::byte* const from = link_->room(bytes, 1);
+        if (bytes_ >= context.streaming_threshold)
+            local::copy_streaming(data_ + place(), from, bytes);
+        else
+            local::copy_handed_over(data_ + place(), from, bytes);
+    }
     link_->release(1);
     if (++chunk_index_ == chunks_) link_->finish();
     return Advance::moved;

@@ -20,13 +20,14 @@ class Transfer {
     [[nodiscard]] bool done() const noexcept { return chunk_index_ == chunks_; }
 
   protected:
-    Transfer(std::size_t bytes, const BufferSizes& sizes, Protocol protocol) noexcept;
+    Transfer(std::size_t bytes, const Link& link, Protocol protocol) noexcept;
     [[nodiscard]] std::size_t place() const noexcept { return chunk_index_ * chunk_; }
     [[nodiscard]] std::size_t next_bytes() const noexcept {
         const std::size_t left = bytes_ - place();
         return left < chunk_ ? left : chunk_;
     }
 
+    bool direct_;  ///< the receiver has lent its buffer
     std::size_t bytes_, chunk_, chunks_;
     std::size_t chunk_index_ = 0;
     Protocol protocol_;
@@ -48,7 +49,6 @@ class SendTransfer : public Transfer {
 
     SendLink* link_;
     const std::byte* data_;
-    bool direct_;
     OfferedBuffer borrowed_;
 };
 
@@ -62,7 +62,6 @@ class RecvTransfer : public Transfer {
 
     RecvLink* link_;
     std::byte* data_;
-    bool direct_;
 };
 
 /// Runs all of them to the end. On failure the abort word is raised and the links are unusable.

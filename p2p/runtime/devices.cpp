@@ -7,13 +7,12 @@
 #include "common/topology/sysfs.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p_runtime.hpp"
+#include "p2p/gate/topology.hpp"
 #include "p2p/runtime/slot_error.hpp"
 
 namespace duofi::p2p::devices {
 
 namespace {
-
-constexpr std::int64_t kMadeUpDomain = 0xffff;
 
 struct State {
     std::mutex mutex;
@@ -25,11 +24,6 @@ State& state() {
     return instance;
 }
 thread_local int current_device = 0;
-
-// domain, bus, device and function in hexadecimal digits, one after the other (p2p contract 3.6).
-std::int64_t made_up_bus_id(int device) {
-    return kMadeUpDomain << 20 | static_cast<std::int64_t>(device) << 12;
-}
 
 int no_device() { return slot_failure(Errc::invalid_argument, messages::kRuntimeDevice); }
 int null_pointer() { return slot_failure(Errc::invalid_argument, messages::kRuntimeNull); }

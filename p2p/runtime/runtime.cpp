@@ -11,7 +11,10 @@
 #include "common/util/fork_mark.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p_runtime.hpp"
+#include "p2p/runtime/cuda.hpp"
+#include "p2p/runtime/hip.hpp"
 #include "p2p/runtime/host.hpp"
+#include "p2p/runtime/neuron.hpp"
 #include "p2p/runtime/options.hpp"
 #include "p2p/runtime/sim.hpp"
 #include "p2p/runtime/slot_error.hpp"
@@ -32,8 +35,15 @@ struct Installation {
 };
 
 constinit std::mutex mutex;
-constinit std::unique_ptr<Installation> installation;
+// Not destroyed when the process exits: communicators may still be in use then.
+constinit Installation* installation = nullptr;
 constinit std::atomic<Installation*> in_force{nullptr};
+
+// The mutex is held.
+void drop_installation() {
+    in_force.store(nullptr, std::memory_order_release);
+    delete std::exchange(installation, nullptr);
+}
 
 // A child of a fork meanwhile would wait for ever for a thread that it does not have.
 void keep_mutex_over_forks() {
@@ -59,7 +69,8 @@ Status start(Installation& made) {
 }  // namespace
 
 const RuntimeTable* find_table(std::string_view name) noexcept {
-    for (const RuntimeTable* table : {&host_runtime, &unified_runtime, &sim_runtime})
+    for (const RuntimeTable* table :
+         {&host_runtime, &unified_runtime, &sim_runtime, &cuda_runtime, &hip_runtime, &neuron_runtime})
         if (name == table->name) return table;
     return nullptr;
 }
@@ -87,13 +98,12 @@ Result<Use> acquire(const RuntimeTable& table, const Settings& settings) {
         ++installation->uses;
         return Use(&table);
     }
-    installation = std::make_unique<Installation>();
+    installation = new Installation;
     installation->table = &table;
     installation->settings = settings;
-    in_force.store(installation.get(), std::memory_order_release);
+    in_force.store(installation, std::memory_order_release);
     if (const Status started = start(*installation); !started) {
-        in_force.store(nullptr, std::memory_order_release);
-        installation.reset();
+        drop_installation();
         return tl::unexpected(started.error());
     }
     installation->uses = 1;
@@ -113,8 +123,7 @@ Use::~Use() {
     // A child has no part in what its parent uses.
     if (installation == nullptr || installation->fork_mark.in_child() || --installation->uses != 0) return;
     (void)table_->finalize();
-    in_force.store(nullptr, std::memory_order_release);
-    installation.reset();
+    drop_installation();
 }
 
 const RuntimeTable* installed() noexcept {

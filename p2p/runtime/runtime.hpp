@@ -19,7 +19,7 @@ class ProcessWatch;
 
 namespace duofi::p2p::runtime {
 
-/// The table of a name of DUOFI_P2P_RUNTIME ("host", "unified", "sim"), or NULL: no such runtime in this build.
+/// The table of a name of DUOFI_P2P_RUNTIME ("host", "unified", "sim", "cuda", "hip", "neuron"), or NULL.
 [[nodiscard]] const RuntimeTable* find_table(std::string_view name) noexcept;
 
 /// One communicator's use of the runtime. The first one initialises it, the last one finalizes it.

@@ -42,6 +42,8 @@ struct DeviceInfo {
     std::int32_t pod_size = 0;
     std::int32_t numa_node = -1;
     std::uint64_t pod_id = 0;
+    std::int32_t compute_cap = -1;    ///< 80 for 8.0
+    std::int32_t virtual_server = 0;  ///< ranks of different ones are on different hosts
 };
 
 struct PointerInfo {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/util/log.hpp"
+#include "common/util/messages/p2p_gate.hpp"
 #include "common/util/messages/p2p_runtime.hpp"
 #include "p2p/runtime/devices.hpp"
 #include "p2p/runtime/events.hpp"
@@ -21,6 +22,8 @@ struct Sim {
     std::mutex mutex;
     std::optional<SimPlan> given;  // by set_sim_plan, instead of the variable
     SimPlan plan;
+    std::shared_ptr<const TopoModel> machine;  // of the plan, constant from init to finalize
+    std::vector<int> nodes;                    // of the machine's devices, in their order
     std::array<std::uint64_t, kSimSlotNames.size()> calls{};
 };
 Sim& sim() {
@@ -63,6 +66,73 @@ struct Passing<Member, Value (*RuntimeTable::*)(Arguments...)> {
 template <auto Member>
 constexpr auto passing = &Passing<Member, decltype(Member)>::call;
 
+/// Devices use memory of the nodes that there are, in turn.
+void spread_devices(int count) {
+    const std::vector<int> nodes = devices::device_nodes("");
+    std::vector<int> spread;
+    for (int i = 0; i < count; ++i) spread.push_back(nodes[static_cast<std::size_t>(i) % nodes.size()]);
+    devices::set_device_nodes(std::move(spread));
+}
+
+/// Errors: a topology that cannot be used, or has no devices or too many.
+Status make_machine() {
+    sim().machine = nullptr;
+    sim().nodes.clear();
+    if (sim().plan.topology.empty()) return {};
+    DUOFI_ASSIGN(TopoModel model, sim_topology(sim().plan));
+    sim().nodes = model.devices();
+    if (sim().nodes.empty() || sim().nodes.size() > devices::kMostDevices)
+        return fail(Errc::invalid_argument, messages::kSimTopologyFile);
+    sim().plan.devices = static_cast<int>(sim().nodes.size());
+    sim().machine = std::make_shared<const TopoModel>(std::move(model));
+    return {};
+}
+
+/// Node of a device of the machine; NULL without a machine.
+const TopoNode* machine_node(int device) {
+    if (sim().machine == nullptr || !devices::exists(device)) return nullptr;
+    return &sim().machine->node(sim().nodes[static_cast<std::size_t>(device)]);
+}
+
+int device_info(int device, DeviceInfo* info) {
+    if (const int code = devices::device_info(device, info); code != kRuntimeOk) return code;
+    const SimPod& pod = sim().plan.pod;
+    const TopoNode* node = machine_node(device);
+    if (node != nullptr) {
+        *info = node->device;
+        info->host_device = device;
+    }
+    info->pod_type = static_cast<std::int32_t>(pod.type);
+    info->pod_id = pod.id;
+    info->pod_node = pod.node;
+    info->pod_size = pod.size;
+    info->virtual_server = sim().plan.virtual_server;
+    return kRuntimeOk;
+}
+
+int device_family(int device, int* family) {
+    if (const int code = devices::device_family(device, family); code != kRuntimeOk) return code;
+    if (const TopoNode* node = machine_node(device)) *family = node->device.family;
+    return kRuntimeOk;
+}
+
+int device_pci_bus_id(int device, std::int64_t* bus_id) {
+    if (const int code = devices::device_pci_bus_id(device, bus_id); code != kRuntimeOk) return code;
+    if (const TopoNode* node = machine_node(device)) *bus_id = node->id;
+    return kRuntimeOk;
+}
+
+int device_by_pci_bus_id(std::int64_t bus_id, int* device) {
+    if (sim().machine == nullptr || device == nullptr)
+        return devices::device_by_pci_bus_id(bus_id, device);
+    for (int i = 0; i < static_cast<int>(sim().nodes.size()); ++i)
+        if (machine_node(i)->id == bus_id) {
+            *device = i;
+            return kRuntimeOk;
+        }
+    return slot_failure(Errc::invalid_argument, messages::kRuntimeBusId);
+}
+
 int init() {
     const std::string& text = runtime_settings().p2p_sim;
     SimPlan plan;
@@ -80,20 +150,21 @@ int init() {
         sim().calls.fill(0);
     }
     if (const int code = fault_of(SimSlot::init); code != kRuntimeOk) return code;
+    if (const Status made = make_machine(); !made)
+        return slot_failure(made.error().code, made.error().place);
     if (const int code = base().init(); code != kRuntimeOk) return code;
-    const int count = sim().plan.devices;
-    if (count != 0) {
-        const std::vector<int> nodes = devices::device_nodes("");
-        std::vector<int> spread;
-        for (int i = 0; i < count; ++i) spread.push_back(nodes[static_cast<std::size_t>(i) % nodes.size()]);
-        devices::set_device_nodes(std::move(spread));
-    }
+    if (sim().plan.devices != 0) spread_devices(sim().plan.devices);
     return kRuntimeOk;
 }
 
 int can_access_peer(int* can, int device, int peer) {
     if (const int code = fault_of(SimSlot::can_access_peer); code != kRuntimeOk) return code;
     if (const int code = base().device_can_access_peer(can, device, peer); code != kRuntimeOk) return code;
+    const TopoNode* first = machine_node(device);
+    const TopoNode* second = machine_node(peer);
+    if (first != nullptr && second != nullptr &&
+        !model_can_access(*sim().machine, first->id, second->id, sim().plan.reach))
+        *can = 0;
     for (const auto& [a, b] : sim().plan.far)
         if ((a == device && b == peer) || (a == peer && b == device)) *can = 0;
     return kRuntimeOk;
@@ -122,6 +193,10 @@ void set_sim_faults(std::vector<SimFault> faults) {
     sim().calls.fill(0);
 }
 
+std::shared_ptr<const TopoModel> sim_machine() {
+    return sim().machine;
+}
+
 std::uint64_t sim_calls(SimSlot slot) {
     const std::scoped_lock lock(sim().mutex);
     return sim().calls[static_cast<std::size_t>(slot)];
@@ -135,10 +210,10 @@ constinit const RuntimeTable sim_runtime{
     .get_device_count = devices::get_device_count,
     .set_device = devices::set_device,
     .get_device = devices::get_device,
-    .device_family = devices::device_family,
-    .device_info = devices::device_info,
-    .device_by_pci_bus_id = devices::device_by_pci_bus_id,
-    .device_pci_bus_id = devices::device_pci_bus_id,
+    .device_family = device_family,
+    .device_info = device_info,
+    .device_by_pci_bus_id = device_by_pci_bus_id,
+    .device_pci_bus_id = device_pci_bus_id,
     .device_numa_node = devices::device_numa_node,
     .device_can_access_peer = can_access_peer,
     .device_enable_peer_access = faulty<SimSlot::enable_peer_access, &T::device_enable_peer_access>,

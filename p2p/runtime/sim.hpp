@@ -2,6 +2,7 @@
 // tests and experiments.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "p2p/runtime/runtime_table.hpp"
@@ -16,6 +17,8 @@ extern const RuntimeTable sim_runtime;
 void set_sim_plan(std::optional<SimPlan> plan);
 /// New faults for a running sim; counting starts anew. Any thread.
 void set_sim_faults(std::vector<SimFault> faults);
+/// The machine of the plan in force; NULL when it names none. From init to finalize.
+[[nodiscard]] std::shared_ptr<const TopoModel> sim_machine();
 /// Calls of a slot since counting began. Any thread.
 [[nodiscard]] std::uint64_t sim_calls(SimSlot slot);
 

@@ -33,7 +33,7 @@ struct Memory {
     Blocks blocks;
 };
 Memory& memory_of_process() {
-    static Memory instance;
+    static Memory& instance = *new Memory;  // other statics may still be in use at exit
     return instance;
 }
 

@@ -62,6 +62,9 @@ class Bootstrap {
     /// ones between which an abort is noticed. False: one long wait, which notices lost ranks
     /// itself.
     [[nodiscard]] virtual bool can_repeat() const noexcept { return true; }
+    /// Where waits cannot be cut: they end soon after `word` has become something other than 0,
+    /// too. NULL: no longer. Borrows it.
+    virtual void end_waits_on(const std::uint32_t* /*word*/) noexcept {}
     /// The rank whose loss made a call fail with Errc::remote, -1 if unknown.
     [[nodiscard]] virtual int lost_rank() const noexcept { return -1; }
 };

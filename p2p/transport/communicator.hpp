@@ -65,8 +65,19 @@ class Communicator {
     /// Any thread: ends all waits of this rank with an error.
     void abort() noexcept { comm_.abort(); }
     /// Errc::invalid_usage in a child of the process that made it (T-12), Errc::remote after an
-    /// abort or a death, with one line about the rank that died.
+    /// abort, a death or an alarm, with one line about the rank that died or failed.
     [[nodiscard]] Status check_usable(const char* place);
+    /// The same without the reason and without a line.
+    [[nodiscard]] bool usable() const noexcept {
+        return !fork_mark_.in_child() && !comm_.aborted();
+    }
+    /// A kernel of `rank` has failed, here or where an alarm came from: the ranks that share an
+    /// edge with this one end their waits too, and tell theirs.
+    void raise_alarm(int rank) noexcept;
+    /// The rank that a peer has raised an alarm about, -1: none.
+    [[nodiscard]] int alarm() const noexcept;
+    /// For KernelContext. Changes only while connecting.
+    [[nodiscard]] const std::vector<std::uint32_t*>& alarms() const noexcept { return alarms_; }
 
     [[nodiscard]] bool in_forked_child() const noexcept { return fork_mark_.in_child(); }
     [[nodiscard]] ncclComm& comm() noexcept { return comm_; }
@@ -79,22 +90,27 @@ class Communicator {
     Communicator(Bootstrap& bootstrap, const CommunicatorOptions& options);
     [[nodiscard]] Status prepare(const CommunicatorOptions& options);
     [[nodiscard]] Status choose_sizes(const CommunicatorOptions& options);
-    void fill_topology(const CommunicatorOptions& options);
+    [[nodiscard]] Status fill_topology(const CommunicatorOptions& options);
     [[nodiscard]] Status describe(const CommunicatorOptions& options, RankRecord& mine);
     [[nodiscard]] Status gather(const RankRecord& mine);
     [[nodiscard]] Status make_channels(const CommunicatorOptions& options);
     void watch_others();
+    [[nodiscard]] Result<local::ProcessWatch::Id> watch_one(local::ProcessWatch& watch, int peer);
     void tell_others();
+    void collect_alarms();
 
     Settings settings_;
     ForkMark fork_mark_;
     runtime::Use runtime_;
+    int device_ = 0;
     ncclComm comm_;
     std::vector<std::vector<ncclPeer>> peers_;
     std::vector<std::vector<int>> rings_;
     std::vector<void*> mirrors_;
     std::unique_ptr<RelayService> relay_;
     std::vector<local::ProcessWatch::Id> watches_;
+    std::vector<std::uint32_t*> alarms_;        ///< that peers raise here
+    std::vector<std::uint32_t*> peers_alarms_;  ///< that this rank raises at its peers
     bool death_reported_ = false;
 };
 

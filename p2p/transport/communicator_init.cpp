@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "common/abi/error_map.hpp"
+#include "common/local/fd_service.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
 #include "common/util/parse.hpp"
 #include "common/util/version.hpp"
+#include "p2p/gate/system.hpp"
 #include "p2p/transport/communicator.hpp"
 #include "p2p/transport/peer_info.hpp"
 #include "p2p/transport/sizes.hpp"
@@ -16,6 +19,7 @@ namespace duofi::p2p {
 namespace {
 
 constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
+constexpr Nanoseconds kHoldTime = 2 * kSecond;
 
 /// A number that the user gave in another owner's variable; the default when it is none.
 std::int64_t number_of(const char* name, const std::string& text, std::int64_t low,
@@ -34,22 +38,12 @@ bool flag_of(const char* name, const std::string& text) {
     return number_of(name, text, 0, 1, 0) == 1;
 }
 
-/// G6 from the records alone, so that devices which this process does not see count too.
-Result<bool> ask_runtime(const ncclPeerInfo& low, const ncclPeerInfo& high) {
-    const RuntimeTable* table = runtime::installed();
-    int first = -1;
-    int second = -1;
-    if (table->device_by_pci_bus_id(low.busId, &first) != kRuntimeOk ||
-        table->device_by_pci_bus_id(high.busId, &second) != kRuntimeOk)
-        return true;
-    return runtime::can_access_peer(first, second);
-}
-
 }  // namespace
 
 Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorOptions& options)
     : settings_(options.settings) {
     comm_.bootstrap = &bootstrap;
+    bootstrap.end_waits_on(&comm_.abort_flag);
     comm_.rank = bootstrap.rank();
     comm_.n_ranks = bootstrap.size();
     comm_.transports = options.transports;
@@ -91,6 +85,7 @@ Status Communicator::prepare(const CommunicatorOptions& options) {
                                ? runtime::acquire(*options.runtime, settings_)
                                : runtime::acquire(settings_));
     DUOFI_TRY(runtime::set_device(options.device));
+    device_ = options.device;
     comm_.options.self = settings_.p2p_self;
     comm_.options.trailer = settings_.p2p_blob_trailer && !settings_.p2p_compat;
     comm_.options.relay = runtime::has(kRelay) && !settings_.p2p_compat;
@@ -98,7 +93,7 @@ Status Communicator::prepare(const CommunicatorOptions& options) {
     comm_.options.direct_disable =
         flag_of("NCCL_P2P_DIRECT_DISABLE", settings_.nccl_p2p_direct_disable);
     DUOFI_TRY(choose_sizes(options));
-    fill_topology(options);
+    DUOFI_TRY(fill_topology(options));
     return make_channels(options);
 }
 
@@ -121,15 +116,11 @@ Status Communicator::choose_sizes(const CommunicatorOptions& options) {
     return check_buffer_sizes(comm_.buff_sizes);
 }
 
-void Communicator::fill_topology(const CommunicatorOptions& options) {
-    ncclTopoSystem& topo = comm_.topo;
-    topo.disabled = flag_of("NCCL_P2P_DISABLE", settings_.nccl_p2p_disable);
-    topo.unified = runtime::has(kUnified);
-    topo.relay = comm_.options.relay;
-    topo.read_override = static_cast<int>(
-        number_of("NCCL_P2P_READ_ENABLE", settings_.nccl_p2p_read_enable, -2, 1, -2));
-    topo.path = options.path;
-    topo.access = options.access ? options.access : AccessQuery(ask_runtime);
+Status Communicator::fill_topology(const CommunicatorOptions& options) {
+    DUOFI_TRY(describe_system(runtime_.table().name, comm_.options.relay, settings_, comm_.topo));
+    comm_.topo.path = options.path;
+    if (options.access) comm_.topo.access = options.access;
+    return {};
 }
 
 Status Communicator::describe(const CommunicatorOptions& options, RankRecord& mine) {
@@ -138,7 +129,7 @@ Status Communicator::describe(const CommunicatorOptions& options, RankRecord& mi
     mine.channels = static_cast<std::int32_t>(comm_.channels.size());
     mine.protocols = options.protocols;
     mine.info.comm = reinterpret_cast<std::uint64_t>(&comm_);
-    if (comm_.options.relay && comm_.topo.path) {
+    if (comm_.options.relay && may_need_relays(comm_.topo)) {
         DUOFI_ASSIGN(relay_, RelayService::start(runtime_.table()));
         mine.relay = relay_->address();
     }
@@ -165,6 +156,7 @@ Status Communicator::gather(const RankRecord& mine) {
         comm_.relays.push_back(record.relay);
         comm_.processes.push_back(record.process);
     }
+    place_ranks(comm_.peer_info, comm_.rank, settings_, comm_.topo);
     return {};
 }
 
@@ -201,16 +193,33 @@ void Communicator::watch_others() {
     std::vector<HostIdentity> seen{self};
     for (int peer = 0; peer < comm_.n_ranks; ++peer) {
         const HostIdentity& process = comm_.processes[static_cast<std::size_t>(peer)];
-        if (std::ranges::find(seen, process) != seen.end() ||
-            !same_kernel_and_pid_namespace(process, self))
+        // Of another kernel: out of reach, and no memory is shared with it either.
+        if (process.boot_hash != self.boot_hash ||
+            std::ranges::find(seen, process) != seen.end())
             continue;
         seen.push_back(process);
-        const local::DeathNote note{peer, &comm_.dead_rank, &comm_.abort_flag};
-        if (const auto id = watch->add(process, note))
+        const auto id = watch_one(*watch, peer);
+        if (id)
             watches_.push_back(*id);
         else
             log::warn(kLog, messages::kP2pNotWatched, comm_.rank, peer, id.error().place);
     }
+}
+
+/// Where its process number means nothing here (another PID namespace), the connection to its fd
+/// service tells.
+Result<local::ProcessWatch::Id> Communicator::watch_one(local::ProcessWatch& watch, int peer) {
+    const HostIdentity& process = comm_.processes[static_cast<std::size_t>(peer)];
+    const local::DeathNote note{peer, &comm_.dead_rank, &comm_.abort_flag};
+    if (same_kernel_and_pid_namespace(process, comm_.processes[static_cast<std::size_t>(comm_.rank)]))
+        return watch.add(process, note);
+    const auto space = static_cast<std::uint32_t>(process.pid_namespace);
+    DUOFI_ASSIGN(UniqueFd held,
+                 local::hold_connection(
+                     local::fd_service_address(process.pid, process.start_time, space,
+                                               settings_.p2p_fd_socket_dir),
+                     Deadline(std::min(kHoldTime, comm_.options.timeout))));
+    return watch.add(std::move(held), note);
 }
 
 }  // namespace duofi::p2p

@@ -44,6 +44,8 @@ Status add_device_facts(int device, ncclPeerInfo& info) {
     info.virtualCoreSize = facts.virtual_core_size;
     info.hostDevice = facts.host_device;
     info.mlaIndex = facts.mla_index;
+    info.computeCap = facts.compute_cap;
+    info.hostHash += static_cast<std::uint64_t>(facts.virtual_server);
     return {};
 }
 
@@ -75,7 +77,6 @@ Result<RankRecord> describe_rank(int rank, int device, std::string_view host_id,
     RankRecord record;
     record.info.rank = rank;
     record.info.cudaDev = device;
-    record.info.computeCap = -1;
     record.info.hostHash = string_hash(host_text(host_id));
     record.info.pidHash = string_hash(pid_text()) + pid_salt;
     record.process = read_host_identity();

@@ -23,6 +23,9 @@ class StoreBootstrap final : public Bootstrap {
     int size() const noexcept override { return store_.size(); }
     // A get that gives up writes a warning, and the store tells of lost ranks by itself.
     bool can_repeat() const noexcept override { return false; }
+    void end_waits_on(const std::uint32_t* word) noexcept override {
+        if (auto* tcp = dynamic_cast<bootstrap::TcpStore*>(&store_)) tcp->end_waits_on(word);
+    }
     int lost_rank() const noexcept override {
         const auto* tcp = dynamic_cast<const bootstrap::TcpStore*>(&store_);
         return tcp == nullptr ? -1 : tcp->dead_rank();

@@ -4,6 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <thread>
+
+#include "common/util/clock.hpp"
 #include "tests/integration/integration.hpp"
 #include "tests/integration/p2p_ranks.hpp"
 
@@ -50,6 +56,19 @@ TEST(P2pCollectives, EightRanks_V20_V41) {
         for (int ranks = 2; ranks <= 8; ++ranks) run_mix({ranks, 1}, 20 + ranks);
 }
 
+std::string list_of_survivors(const std::string& port) {
+    return testing::TempDir() + "duofi_p2p_survivors_" + port;
+}
+
+/// Who leaves at once looks dead to the others, and their watch may hear of both at the same time.
+void leave_together(const std::string& list, std::uintmax_t survivors) {
+    std::ofstream(list, std::ios::app) << '.';
+    const Deadline deadline(10 * kSecond);
+    std::error_code ignored;
+    while (std::filesystem::file_size(list, ignored) != survivors && !deadline.passed())
+        std::this_thread::yield();
+}
+
 /// Rank 1 dies between two operations of a stream; the others are inside one.
 DUOFI_RANK_BODY(p2p_death) {
     run_members(rank, [&](P2pMember& member) {
@@ -73,6 +92,7 @@ DUOFI_RANK_BODY(p2p_death) {
                                "async error");
         require(error == ncclRemoteError && dead == 1, "error {}, dead rank {}",
                 static_cast<int>(error), dead);
+        leave_together(list_of_survivors(std::to_string(rank.number("port", 0))), 2);
         (void)duofiP2pCommAbort(member.comm());
     });
 }
@@ -80,7 +100,10 @@ DUOFI_RANK_BODY(p2p_death) {
 TEST(P2pDeath, SurvivorsLearnOfADeadRankWithinASecond_V29) {
     GroupOptions options = p2p_options({3, 1});
     options.ends[1] = RankEnd::killed;
+    const std::string list = list_of_survivors(options.args["port"]);
+    std::filesystem::remove(list);
     run_group("p2p_death", options);
+    std::filesystem::remove(list);
 }
 
 }  // namespace

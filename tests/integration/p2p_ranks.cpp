@@ -14,10 +14,15 @@ constexpr int kPatienceMs = 30'000;
 
 }  // namespace
 
-P2pMember::P2pMember(int rank, int size, int port) : rank_(rank), size_(size) {
-    require_success(duofiP2pBootstrapTcp("127.0.0.1", port, rank, size, kPatienceMs, &bootstrap_),
+P2pMember::P2pMember(int rank, int size, int port, const std::string& host,
+                     int device)
+    : rank_(rank), size_(size) {
+    require_success(duofiP2pBootstrapTcp(host.c_str(), port, rank, size, kPatienceMs, &bootstrap_),
                     "bootstrap");
-    const ncclResult_t made = duofiP2pCommCreate(&comm_, &bootstrap_, nullptr);
+    duofiP2pConfig config{};
+    require_success(duofiP2pConfigInit(&config), "config");
+    config.device = device;
+    const ncclResult_t made = duofiP2pCommCreate(&comm_, &bootstrap_, &config);
     if (made != ncclSuccess) (void)duofiP2pBootstrapFree(&bootstrap_);
     require_success(made, "create");
 }
@@ -48,7 +53,10 @@ void run_members(Rank& process, const std::function<void(P2pMember&)>& body) {
     for (int i = 0; i < threads; ++i)
         running.emplace_back([&, i] {
             try {
-                P2pMember member(process.index * threads + i, size, process.number("port", 0));
+                const int rank = process.index * threads + i;
+                P2pMember member(rank, size, process.number("port", 0),
+                                 process.text("host", "127.0.0.1"),
+                                 process.number("devices", 0) != 0 ? rank : 0);
                 body(member);
                 member.close();
             } catch (...) {

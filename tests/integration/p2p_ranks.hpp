@@ -14,7 +14,8 @@ namespace duofi::test {
 /// One rank with its communicator. Throws TestFailure with the library's text when a call fails.
 class P2pMember {
   public:
-    P2pMember(int rank, int size, int port);
+    /// `host` is where rank 0 is.
+    P2pMember(int rank, int size, int port, const std::string& host = "127.0.0.1", int device = 0);
     /// Aborts when close() was not called.
     ~P2pMember();
     P2pMember(const P2pMember&) = delete;
@@ -32,7 +33,7 @@ class P2pMember {
     duofiP2pComm* comm_ = nullptr;
 };
 
-/// Arguments "threads" (per process) and "port" of a group; runs `body` on a thread per rank of
+/// Arguments "threads" (per process), "port" and "host" of a group; runs `body` on a thread per rank of
 /// this process. The first failure of one of them is thrown again.
 void run_members(Rank& process, const std::function<void(P2pMember&)>& body);
 

@@ -11,6 +11,7 @@
 #include "tools/duofi/bench_plan.hpp"
 #include "tools/duofi/demo.hpp"
 #include "tools/duofi/info.hpp"
+#include "tools/duofi/topo.hpp"
 
 namespace duofi::tool {
 namespace {
@@ -99,6 +100,22 @@ void add_bench(CLI::App& app, BenchOptions& options) {
     sub->footer(kExitCodes);
 }
 
+void add_topo(CLI::App& app, TopoOptions& options) {
+    CLI::App* sub = app.add_subcommand("topo", "who reaches whom over P2P, and why not");
+    CLI::Option* xml =
+        sub->add_option("--xml", options.xml, "machine in a file of hwloc (lstopo) or NCCL");
+    label(xml, "FILE");
+    CLI::Option* sim = sub->add_option("--sim", options.sim, "made-up machine, as in DUOFI_P2P_SIM");
+    label(sim, "TEXT");
+    sim->excludes(xml);
+    label(sub->add_option("--svg", options.svg_file, "also a picture of the matrix"), "FILE");
+    label(sub->add_option("--dump", options.dump_file, "also the machine as XML of NCCL"), "FILE");
+    sub->add_flag("--threads", options.threads, "ranks are threads of one process");
+    sub->add_flag("-v,--why", options.reasons, "the reason of each edge");
+    sub->add_flag("--json", options.json, "one JSON object");
+    sub->footer(kExitCodes);
+}
+
 int parse_error(CLI::App& app, const CLI::ParseError& error) {
     const int code = app.exit(error);  // prints help and version to stdout, errors to stderr
     return code == 0 ? kOk : kUsage;
@@ -114,10 +131,12 @@ int run_command_line(int argc, char** argv) {
     InfoOptions info;
     DemoOptions demo;
     BenchOptions bench;
+    TopoOptions topo;
     bool csv = false, json = false;
     add_info(app, info);
     add_demo(app, demo, csv, json);
     add_bench(app, bench);
+    add_topo(app, topo);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -125,6 +144,7 @@ int run_command_line(int argc, char** argv) {
     }
     if (app.got_subcommand("info")) return run_info(info);
     if (app.got_subcommand("bench")) return run_bench(bench);
+    if (app.got_subcommand("topo")) return run_topo(topo);
     demo.form = csv ? Form::csv : json ? Form::json : Form::table;
     if (demo.begin > demo.end) {
         complain("-b must not be larger than -e");

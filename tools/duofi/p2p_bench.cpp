@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "common/bootstrap/local_spawn.hpp"
+#include "tools/duofi/p2p_peers.hpp"
 #include "tools/duofi/p2p_ranks.hpp"
 
 namespace duofi::tool {
@@ -67,10 +68,15 @@ void pin(int rank) {
     }
 }
 
+/// Rounds first..first+count-1.
+struct Rounds {
+    int first = 0, count = 0;
+};
+
 /// One rank of one pair.
 class Runner {
   public:
-    Runner(int rank, Board& board, int rounds, double seconds)
+    Runner(int rank, Board& board, const Rounds& rounds, double seconds)
         : rank_(rank),
           board_(board),
           rounds_(rounds),
@@ -88,7 +94,7 @@ class Runner {
 
     int rank_;
     Board& board_;
-    int rounds_;
+    Rounds rounds_;
     double seconds_;
     std::uint64_t turn_ = 0;
     P2pRank p2p_;
@@ -180,13 +186,13 @@ Outcome<void> Runner::run(std::uint16_t port) {
     auto opened = P2pRank::open(rank_, 2, port, kLimit);
     if (!opened) return failed(opened.error());
     p2p_ = std::move(*opened);
-    for (int round = 0; round < rounds_; ++round)
+    for (int round = rounds_.first; round < rounds_.first + rounds_.count; ++round)
         for (std::size_t index = 0; index < kSizes.size(); ++index)
             if (auto done = row(index, round); !done) return done;
     return p2p_.close();
 }
 
-int run_rank(int rank, std::uint16_t port, Board& board, int rounds, double seconds) {
+int run_rank(int rank, std::uint16_t port, Board& board, const Rounds& rounds, double seconds) {
     const auto done = Runner(rank, board, rounds, seconds).run(port);
     if (done) return kOk;
     if (board.failed.exchange(1) == 0)
@@ -194,13 +200,13 @@ int run_rank(int rank, std::uint16_t port, Board& board, int rounds, double seco
     return kFailedCheck;
 }
 
-Outcome<void> run_pair(P2pPair pair, Board& board, int rounds, double seconds) {
+Outcome<void> run_pair(P2pPair pair, Board& board, const Rounds& rounds, double seconds) {
     const auto port = bootstrap::free_port();
     if (!port) return failed(describe(port.error()));
     bootstrap::SpawnRequest request;
     request.size = pair == P2pPair::processes ? 2 : 1;
     request.timeout =
-        kLimit + static_cast<Nanoseconds>(rounds * seconds * kSizes.size() * 20 * kSecond);
+        kLimit + static_cast<Nanoseconds>(rounds.count * seconds * kSizes.size() * 20 * kSecond);
     const auto outcome = bootstrap::run_ranks(request, [&](int rank) {
         if (pair == P2pPair::processes) return run_rank(rank, *port, board, rounds, seconds);
         int second = kOk;
@@ -214,6 +220,35 @@ Outcome<void> run_pair(P2pPair pair, Board& board, int rounds, double seconds) {
     return failed(board.text[0] != '\0' ? board.text.data() : outcome->summary());
 }
 
+/// The other libraries' values by size, of one round more. One that fails is left out from then on.
+void add_peers(std::vector<P2pPeer>& peers, double seconds, std::vector<P2pCost>& rows) {
+    std::erase_if(peers, [&](const P2pPeer& peer) {
+        const auto values = run_p2p_peer(peer, kSizes, seconds);
+        if (!values) complain(peer.name + ": " + values.error());
+        for (std::size_t index = 0; values && index < kSizes.size(); ++index) {
+            auto& all = rows[index].peers_ns;
+            auto found = std::ranges::find(all, peer.name,
+                                           &std::pair<std::string, std::vector<double>>::first);
+            if (found == all.end()) found = all.insert(found, {peer.name, {}});
+            found->second.push_back((*values)[index]);
+        }
+        return !values;
+    });
+}
+
+/// With other libraries a run of ours is one round, so that they take turns.
+Outcome<void> run_rounds(P2pPair pair, Board& board, int rounds, double seconds,
+                         std::vector<P2pCost>& rows) {
+    std::vector<P2pPeer> peers;
+    if (pair == P2pPair::processes) peers = find_p2p_peers();
+    const int in_a_row = peers.empty() ? rounds : 1;
+    for (int first = 0; first < rounds; first += in_a_row) {
+        if (auto done = run_pair(pair, board, {first, in_a_row}, seconds); !done) return done;
+        add_peers(peers, seconds, rows);
+    }
+    return {};
+}
+
 }  // namespace
 
 Outcome<std::vector<P2pCost>> measure_p2p_cost(int rounds, double seconds) {
@@ -222,10 +257,13 @@ Outcome<std::vector<P2pCost>> measure_p2p_cost(int rounds, double seconds) {
     for (const P2pPair pair : {P2pPair::processes, P2pPair::threads}) {
         const SharedBoard shared;
         if (!shared.get()) return failed("no memory for the results");
-        if (auto done = run_pair(pair, *shared.get(), rounds, seconds); !done)
+        std::vector<P2pCost> of_pair;
+        for (const std::size_t bytes : kSizes)
+            of_pair.push_back({pair, bytes, bytes <= kLargestPingPong, {}, {}, {}});
+        if (auto done = run_rounds(pair, *shared.get(), rounds, seconds, of_pair); !done)
             return failed("shared memory: " + done.error());
         for (std::size_t index = 0; index < kSizes.size(); ++index) {
-            P2pCost row{pair, kSizes[index], kSizes[index] <= kLargestPingPong, {}, {}};
+            P2pCost& row = of_pair[index];
             const auto& own = shared.get()->own[index];
             const auto& yardstick = shared.get()->yardstick[index];
             row.own_ns.assign(own.begin(), own.begin() + rounds);

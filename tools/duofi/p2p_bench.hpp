@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/duofi/outcome.hpp"
@@ -22,9 +23,13 @@ struct P2pCost {
     bool ping_pong = false;
     std::vector<double> own_ns;
     std::vector<double> yardstick_ns;  ///< counter ping-pong, or memcpy of the same bytes by rank 0
+    /// Other libraries that are installed (p2p_peers.hpp), with ranks as processes only: name and
+    /// ns of one message by round, half a ping-pong at all sizes.
+    std::vector<std::pair<std::string, std::vector<double>>> peers_ns{};
 };
 
-/// `rounds` rounds over all rows, of about `seconds` per measurement, own and yardstick in turn.
+/// `rounds` rounds over all rows, of about `seconds` per measurement; own, yardstick and other
+/// libraries in turn.
 [[nodiscard]] Outcome<std::vector<P2pCost>> measure_p2p_cost(int rounds, double seconds);
 
 [[nodiscard]] std::string p2p_cost_table(const std::vector<P2pCost>& rows);

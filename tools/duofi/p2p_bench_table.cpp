@@ -36,6 +36,35 @@ Summary summary_of(const P2pCost& row) {
     return {spread_of(own), spread_of(yardstick), spread_of(paired_ratios(own, yardstick))};
 }
 
+/// Ours against the other libraries that are installed; "" without one. A ratio above 1: ours is
+/// faster, of the same round.
+std::string peer_table(const std::vector<P2pCost>& rows) {
+    const Table table({{"library", "", 10, true},
+                       {"size", "B", 10},
+                       {"unit", "", 5, true},
+                       {"p2p", "", 26},
+                       {"library", "", 26},
+                       {"ratio", "", 19}});
+    std::string lines;
+    for (const P2pCost& row : rows) {
+        for (const auto& [name, all] : row.peers_ns) {
+            std::vector<double> theirs = all, own = row.own_ns;
+            const std::size_t rounds = std::min(own.size(), theirs.size());  // that both have
+            own.resize(rounds);
+            theirs.resize(rounds);
+            const Spread ratio = spread_of(paired_ratios(theirs, own));
+            lines += table.row({name, fmt::format("{}", row.bytes), row.ping_pong ? "ns" : "GB/s",
+                                range_text(spread_of(values_of(row, own))),
+                                range_text(spread_of(values_of(row, theirs))), range_text(ratio)});
+        }
+    }
+    if (lines.empty()) return {};
+    return "# the same beside other libraries, two processes; they answer with as many bytes as "
+           "came\n"
+           "# ratio: how many times faster p2p is, of the same round\n#\n" +
+           table.header() + lines + "\n";
+}
+
 void add_spread(Record& record, const std::string& name, const Spread& s) {
     record.emplace_back(name + "_min", s.minimum);
     record.emplace_back(name + "_median", s.median);
@@ -73,7 +102,7 @@ std::string p2p_cost_table(const std::vector<P2pCost>& rows) {
                           row.ping_pong ? "ns" : "GB/s", range_text(s.own), range_text(s.yardstick),
                           (unsteady ? "~" : "") + range_text(s.ratio)});
     }
-    return out + "\n";
+    return out + "\n" + peer_table(rows);
 }
 
 std::vector<Record> p2p_cost_records(const std::vector<P2pCost>& rows) {
@@ -88,6 +117,8 @@ std::vector<Record> p2p_cost_records(const std::vector<P2pCost>& rows) {
         add_spread(record, "p2p" + unit, s.own);
         add_spread(record, "yardstick" + unit, s.yardstick);
         add_spread(record, "ratio", s.ratio);
+        for (const auto& [name, all] : row.peers_ns)
+            add_spread(record, name + unit, spread_of(values_of(row, all)));
         records.push_back(std::move(record));
     }
     return records;

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "common/bootstrap/local_spawn.hpp"
 #include "common/util/host_identity.hpp"
+#include "common/util/settings.hpp"
 #include "tools/duofi/p2p_ranks.hpp"
 #include "tools/duofi/ring.hpp"
 
@@ -59,12 +62,19 @@ class P2pDemo {
     Outcome<DemoSums> run();
 
   private:
-    Outcome<void> open();
+    /// How the ranks reach each other: over memory, over the network although they share a node, or
+    /// as if two of them did each.
+    enum class Way { shared_memory, network, mixed };
+    Outcome<DemoSums> run_way(Way way, std::size_t begin);
+    Outcome<void> open(Way way);
+    Outcome<std::string> edges() const;
     Outcome<RingTotals> run_size(std::size_t count, unsigned rounds);
     Outcome<void> run_round(std::size_t count, unsigned round, RingTotals* totals);
     void check(std::size_t count, unsigned round, RingTotals& totals) const;
-    [[nodiscard]] std::string heading() const;
-    [[nodiscard]] DemoRow row(std::size_t count, unsigned rounds, const RingTotals& totals) const;
+    [[nodiscard]] std::string heading(Way way, const std::string& edges, std::size_t begin) const;
+    [[nodiscard]] DemoRow row(Way way, std::size_t count, unsigned rounds,
+                              const RingTotals& totals) const;
+    [[nodiscard]] static const char* name_of(Way way);
 
     const DemoOptions& options_;
     bootstrap::Store& store_;
@@ -74,7 +84,33 @@ class P2pDemo {
     unsigned round_ = 0;  // over the whole run, so that no two have the same values
 };
 
-Outcome<void> P2pDemo::open() {
+const char* P2pDemo::name_of(Way way) {
+    return way == Way::shared_memory ? "shared memory" : way == Way::network ? "network" : "mixed";
+}
+
+/// What a communicator reads when it is made; gone again afterwards.
+class WaySettings {
+  public:
+    WaySettings(bool network, bool mixed, int rank) {
+        const std::string node = "node" + std::to_string(rank / 2);
+        if (network) ::setenv("NCCL_P2P_DISABLE", "1", 1);
+        if (mixed) ::setenv("NCCL_HOSTID", node.c_str(), 1);
+        network_ = network;
+        mixed_ = mixed;
+    }
+    ~WaySettings() {
+        if (network_) ::unsetenv("NCCL_P2P_DISABLE");
+        if (mixed_) ::unsetenv("NCCL_HOSTID");
+    }
+    WaySettings(const WaySettings&) = delete;
+    WaySettings& operator=(const WaySettings&) = delete;
+
+  private:
+    bool network_ = false, mixed_ = false;
+};
+
+Outcome<void> P2pDemo::open(Way way) {
+    const WaySettings settings(way == Way::network, way == Way::mixed, store_.rank());
     std::uint16_t port = 0;
     if (store_.rank() == 0) {
         const auto free = bootstrap::free_port();
@@ -135,20 +171,32 @@ Outcome<RingTotals> P2pDemo::run_size(std::size_t count, unsigned rounds) {
     return sum;
 }
 
-std::string P2pDemo::heading() const {
+/// How rank 0 reaches the next one, and rank 1, if that is another way.
+Outcome<std::string> P2pDemo::edges() const {
+    std::array<char, 32> mine{};
+    p2p_.edge_to_next().copy(mine.data(), mine.size() - 1);
+    const auto all = gather(store_, "p2p edges", mine, limit_);
+    if (!all) return failed(all.error());
+    std::string text = all->front().data();
+    if (all->size() > 1 && (*all)[1] != all->front()) text += std::string(" and ") + (*all)[1].data();
+    return text;
+}
+
+std::string P2pDemo::heading(Way way, const std::string& edges, std::size_t begin) const {
     return fmt::format(
-        "#\n# shared memory: all-reduce of {} ranks in a ring, sums of floats; every element is "
+        "#\n# {}: all-reduce of {} ranks in a ring, sums of floats; every element is "
         "checked\n"
         "# next rank by {}; {}\n"
         "# sizes {} to {}; time = one operation, mean over ranks; busbw = algbw x 2({}-1)/{}\n#\n",
-        store_.size(), p2p_.edge_to_next(), p2p_.version(), options_.begin, options_.end,
-        store_.size(), store_.size());
+        name_of(way), store_.size(), edges, p2p_.version(), begin, options_.end, store_.size(),
+        store_.size());
 }
 
-DemoRow P2pDemo::row(std::size_t count, unsigned rounds, const RingTotals& totals) const {
+DemoRow P2pDemo::row(Way way, std::size_t count, unsigned rounds,
+                     const RingTotals& totals) const {
     const double ranks = store_.size();
     DemoRow row;
-    row.provider = "shared_memory";
+    row.provider = way == Way::shared_memory ? "shared_memory" : name_of(way);
     row.table = "p2p";
     row.type = "float";
     row.ranks = store_.size();
@@ -173,16 +221,35 @@ Outcome<DemoSums> P2pDemo::run() {
             print_result("#\n# shared memory: left out, the ranks are on several nodes\n");
         return DemoSums{};
     }
-    if (auto opened = open(); !opened) return failed(opened.error());
+    auto sums = run_way(Way::shared_memory, options_.begin);
+    // Two ranks have one kind of edge only; a user who chose the nodes has chosen the ways.
+    const bool chosen = environment_value("NCCL_HOSTID") || environment_value("NCCL_P2P_DISABLE");
+    if (store_.size() < 3 || chosen) return sums;
+    for (const Way way : {Way::network, Way::mixed}) {
+        if (!sums) return sums;
+        const auto more = run_way(way, options_.end);
+        if (!more) return more;
+        sums->checked_bytes += more->checked_bytes;
+        sums->wrong_bytes += more->wrong_bytes;
+    }
+    return sums;
+}
+
+/// A table of the sizes from `begin` on.
+Outcome<DemoSums> P2pDemo::run_way(Way way, std::size_t begin) {
+    const bool prints = store_.rank() == 0;
+    if (auto opened = open(way); !opened) return failed(opened.error());
+    const auto reached = edges();
+    if (!reached) return failed(reached.error());
     DemoTable table(options_.form, false);
-    if (prints) table.begin(heading());
+    if (prints) table.begin(heading(way, *reached, begin));
     DemoSums sums;
-    for (std::size_t bytes = options_.begin; bytes <= options_.end; bytes *= options_.factor) {
+    for (std::size_t bytes = begin; bytes <= options_.end; bytes *= options_.factor) {
         const std::size_t count = std::max<std::size_t>(1, bytes / kElementBytes);
         const unsigned rounds = rounds_for(options_, bytes);
         const auto totals = run_size(count, rounds);
         if (!totals) return failed(totals.error());
-        if (prints) table.add(row(count, rounds, *totals));
+        if (prints) table.add(row(way, count, rounds, *totals));
         sums.checked_bytes += totals->checked_bytes;
         sums.wrong_bytes += totals->wrong_bytes;
     }

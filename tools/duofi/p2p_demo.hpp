@@ -10,7 +10,8 @@
 
 namespace duofi::tool {
 
-/// Runs all sizes; rank 0 prints. Collective over the store's ranks. The sums are those of all
+/// Runs all sizes, and from three ranks on the last one over the network and mixed, as on nodes of
+/// two ranks; rank 0 prints. Collective over the store's ranks. The sums are those of all
 /// ranks. On several nodes there is no table but a line that says so, and the sums are zero.
 [[nodiscard]] Outcome<DemoSums> run_p2p_demo(const DemoOptions& options, bootstrap::Store& store);
 

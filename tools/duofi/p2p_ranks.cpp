@@ -16,8 +16,7 @@ void P2pRank::AbortComm::operator()(duofiP2pComm* comm) const noexcept {
     (void)duofiP2pCommDestroy(comm);
 }
 
-Outcome<void> P2pRank::judge(ncclResult_t result, const char* call) const {
-    if (result == ncclSuccess) return {};
+Outcome<void> P2pRank::refusal(ncclResult_t result, const char* call) const {
     return failed(fmt::format("rank {}: shared memory: {}: result {}: {}", rank_, call,
                               static_cast<int>(result), duofiP2pGetLastError(comm_.get())));
 }

@@ -35,7 +35,12 @@ class P2pRank {
     struct AbortComm {
         void operator()(duofiP2pComm* comm) const noexcept;
     };
-    [[nodiscard]] Outcome<void> judge(ncclResult_t result, const char* call) const;
+    [[nodiscard]] Outcome<void> judge(ncclResult_t result, const char* call) const {
+        if (result == ncclSuccess) [[likely]]
+            return {};
+        return refusal(result, call);
+    }
+    [[nodiscard]] Outcome<void> refusal(ncclResult_t result, const char* call) const;
 
     int rank_ = 0, size_ = 1;
     std::unique_ptr<duofiP2pBootstrap, FreeBootstrap> bootstrap_;

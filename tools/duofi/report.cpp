@@ -71,6 +71,27 @@ std::string dump(const Json& json, int indent) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Json row_json(const p2p::MatrixRow& row) {
+    Json edges = Json::array(), nics = Json::array();
+    for (const p2p::MatrixEdge& edge : row.edges)
+        edges.push_back({{"path", p2p::to_string(edge.path)},
+                         {"edge", std::string(1, static_cast<char>(edge.kind))},
+                         {"read", edge.read},
+                         {"middle_rank", edge.middle < 0 ? Json(nullptr) : Json(edge.middle)},
+                         {"step", p2p::to_string(edge.step)},
+                         {"why", edge.why}});
+    for (const p2p::PathType type : row.nics) nics.push_back(p2p::to_string(type));
+    return {{"rank", row.rank},
+            {"bus_id", p2p::bus_text(row.bus_id)},
+            {"cpu_affinity", row.affinity},
+            {"numa_node", row.numa},
+            {"mla", row.mla},
+            {"pod_id", row.pod_id},
+            {"pod_node", row.pod_node},
+            {"edges", edges},
+            {"nics", nics}};
+}
+
 }  // namespace
 
 std::string json_line(const std::string& kind, const Record& record) {
@@ -95,6 +116,18 @@ std::string info_json(const InfoReport& report) {
     json["discovery"] = discovery_json(report);
     json["plugin"] = plugin_json(report.plugin);
     json["fingerprint"] = report.fingerprint;
+    return dump(json, 2);
+}
+
+std::string topo_json(const p2p::Matrix& matrix) {
+    Json json = base("topo");
+    json["source"] = matrix.source;
+    json["level"] = p2p::to_string(matrix.level);
+    json["level_source"] = matrix.level_set ? "NCCL_P2P_LEVEL" : "default";
+    json["nics"] = matrix.nics;
+    Json rows = Json::array();
+    for (const p2p::MatrixRow& row : matrix.rows) rows.push_back(row_json(row));
+    json["devices"] = rows;
     return dump(json, 2);
 }
 

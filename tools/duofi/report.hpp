@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "p2p/gate/matrix.hpp"
 #include "tools/duofi/info_report.hpp"
 #include "tools/duofi/output.hpp"
 
@@ -15,5 +16,8 @@ inline constexpr int kSchemaVersion = 1;
 
 /// The whole report of `duofi info`, indented.
 [[nodiscard]] std::string info_json(const InfoReport& report);
+
+/// The matrix of `duofi topo`, indented.
+[[nodiscard]] std::string topo_json(const p2p::Matrix& matrix);
 
 }  // namespace duofi::tool

@@ -62,6 +62,8 @@ inline constexpr char kP2pRelaySentinel[] =
     "P2P: a connector with a relay buffer (id {}) is freed, but relays are off";
 inline constexpr char kP2pKernelFailed[] =
     "P2P rank {}: {} failed: {} hint=\"do all ranks call it with the same counts?\"";
+inline constexpr char kP2pPeerFailedInKernel[] =
+    "P2P rank {}: {} ends because an operation failed on rank {}, whose log says why";
 inline constexpr char kP2pNotWatched[] =
     "P2P rank {}: the end of rank {} will not be noticed: {} hint=\"DUOFI_P2P_TIMEOUT limits its waits\"";
 inline constexpr char kP2pTeardownAlone[] =

@@ -6,7 +6,7 @@ namespace duofi::messages {
 inline constexpr char kRuntimeReady[] =
     "P2P runtime {}: {} devices, capabilities 0x{:x}, memory of other processes: {}";
 inline constexpr char kRuntimeUnavailable[] =
-    "P2P runtime \"{}\" is not in this build (DUOFI_P2P_RUNTIME; there are: host, unified, sim)";
+    "P2P runtime \"{}\" is not in this build (DUOFI_P2P_RUNTIME; there are: host, unified, sim, cuda, hip, neuron)";
 inline constexpr char kRuntimeInUse[] =
     "P2P runtime {} cannot be used: this process uses {} already";
 inline constexpr char kRuntimeFailed[] = "P2P runtime {}: op={} code={} err_text=\"{}\"";
@@ -34,9 +34,13 @@ inline constexpr char kRuntimeNotOurs[] = "the address is not memory of the runt
 inline constexpr char kRuntimeSize[] = "size 0 or too large";
 inline constexpr char kRuntimeNoMemory[] = "not enough memory for an allocation";
 inline constexpr char kRuntimeChild[] = "P2P cannot be used in a forked child; create the communicator after the fork";
+inline constexpr char kRuntimeNotForCpus[] =
+    "P2P: kernels run on CPUs here, which cannot reach the memory of this runtime hint=\"DUOFI_P2P_RUNTIME=host\"";
+inline constexpr char kRuntimeNoDriver[] = "the driver library cannot be used (the line before says why)";
 inline constexpr char kSimFault[] = "the sim runtime was told to fail here";
 inline constexpr char kSimSyntax[] =
-    "accepted: base=host|unified; devices=N; far=A-B,..; latency_us=N; fail=SLOT:CALL[:CODE],..";
+    "accepted: base=host|unified; devices=N or topo=NAME[:CHIPS]|FILE; reach=adjacent|instance; "
+    "pod=p2p:ID:NODE:SIZE|switch:ID:NODE; vserver=N; far=A-B,..; latency_us=N; fail=SLOT:CALL[:CODE],..";
 
 inline constexpr char kRelayAddress[] = "the rank offers no relay service";
 inline constexpr char kRelayConnect[] = "the relay's service does not answer";

@@ -42,7 +42,7 @@ TEST_P(CopyRoutines, MovesEveryByteAndNoOther) {
         for (const std::size_t shift : {0, 1, 7, 13}) check(GetParam(), bytes, shift, 3 * shift % 16);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CopyRoutines, testing::Values(&copy_small, &copy_cached, &copy_streaming));
+INSTANTIATE_TEST_SUITE_P(All, CopyRoutines, testing::Values(&copy_small, &copy_cached, &copy_handed_over, &copy_streaming));
 
 class LargeCopies : public testing::TestWithParam<Copy> {};
 
@@ -51,7 +51,7 @@ TEST_P(LargeCopies, MovesEveryByteAndNoOther) {
         for (const std::size_t shift : {0, 1, 8, 15}) check(GetParam(), bytes, shift, (shift + 5) % 16);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LargeCopies, testing::Values(&copy_cached, &copy_streaming));
+INSTANTIATE_TEST_SUITE_P(All, LargeCopies, testing::Values(&copy_cached, &copy_handed_over, &copy_streaming));
 
 TEST(Copy, SmallOnesMayOverlap) {
     for (std::size_t bytes = 0; bytes <= kSmallCopy; ++bytes) {

@@ -35,7 +35,7 @@ TEST(Command, tells_versions_and_refuses_wrong_usage_with_2) {
 }
 
 TEST(Command, help_lists_the_exit_codes) {
-    for (const char* sub : {"info", "demo", "bench"}) {
+    for (const char* sub : {"info", "demo", "bench", "topo"}) {
         const Ended help = Command({sub, "--help"}).wait();
         EXPECT_EQ(help.exit_code, 0);
         EXPECT_TRUE(
@@ -79,7 +79,13 @@ TEST(Demo, checks_every_byte_of_four_ranks) {
     EXPECT_TRUE(contains(demo.out.substr(one_sided), "bytes checked on 4 ranks: OK"));
     const std::size_t shared = demo.out.find("# shared memory: all-reduce of 4 ranks");
     ASSERT_NE(shared, std::string::npos) << demo.out;
-    EXPECT_TRUE(contains(demo.out.substr(shared), "# next rank by P2P/IPC"));
+    EXPECT_TRUE(contains(demo.out.substr(shared), "# next rank by P2P/IPC;"));
+    const std::size_t network = demo.out.find("# network: all-reduce of 4 ranks");
+    const std::size_t mixed = demo.out.find("# mixed: all-reduce of 4 ranks");
+    ASSERT_TRUE(network != std::string::npos && mixed != std::string::npos) << demo.out;
+    EXPECT_TRUE(contains(demo.out.substr(network), "# next rank by NET_NEURON;")) << demo.out;
+    EXPECT_TRUE(contains(demo.out.substr(mixed), "# next rank by P2P/IPC and NET_NEURON;"));
+    EXPECT_TRUE(contains(demo.out.substr(mixed), "bytes checked on 4 ranks: OK"));
     EXPECT_TRUE(contains(demo.out.substr(shared), "bytes checked on 4 ranks: OK"));
     EXPECT_EQ(demo.err, "");
 }

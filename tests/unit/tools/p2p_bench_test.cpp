@@ -29,6 +29,16 @@ TEST(P2pBench, CpusThatChangeTheirDistanceAreMarked) {
     EXPECT_NE(unsteady.find("~1.67"), std::string::npos) << unsteady;
 }
 
+TEST(P2pBench, OtherLibrariesHaveATableWhereTheyAre) {
+    P2pCost one = row(8, true, {100, 110}, {50, 50});
+    EXPECT_EQ(p2p_cost_table({one}).find("other libraries"), std::string::npos);
+    one.peers_ns = {{"openmpi", {150, 165}}, {"ucx", {200}}};  // the second one failed later
+    const std::string table = p2p_cost_table({one});
+    EXPECT_NE(table.find("157.50 (150.00-165.00)"), std::string::npos) << table;
+    EXPECT_NE(table.find("1.50 (1.50-1.50)"), std::string::npos) << table;
+    EXPECT_NE(table.find("2.00 (2.00-2.00)"), std::string::npos) << table;
+}
+
 TEST(P2pBench, RecordsSayWhatTheyAre) {
     const std::vector<Record> records =
         p2p_cost_records({row(8, true, {90}, {45}), row(64, false, {32}, {16})});

@@ -61,7 +61,7 @@ TEST(Settings, ReadsEachKindOfValue) {
     EXPECT_EQ(settings->tcp_rails, 4);
     EXPECT_EQ(settings->fi_provider, "any;thing");
     EXPECT_TRUE(settings->nccl_proto_set);
-    EXPECT_FALSE(settings->nccl_topo_file_set);
+    EXPECT_EQ(settings->nccl_topo_file, "");
 }
 
 TEST(Settings, MinusOneLeavesTheThreadChoiceToThePlatform) {

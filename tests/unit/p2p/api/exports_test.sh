@@ -25,7 +25,7 @@ echo "$dynamic" | grep -q 'SONAME.*libduofi-p2p\.so\.[0-9]' || complain "has no 
 if echo "$dynamic" | grep -qE 'TEXTREL|NODELETE'; then complain "is marked NODELETE or TEXTREL"; fi
 for needed in $(echo "$dynamic" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p'); do
     case $needed in
-        libhwloc.so.15 | libstdc++.so.6 | libgcc_s.so.1 | libc.so.6 | libm.so.6 | ld-linux* | libpthread.so.0 | libdl.so.2 | librt.so.1) ;;
+        libhwloc.so.15 | libexpat.so.1 | libstdc++.so.6 | libgcc_s.so.1 | libc.so.6 | libm.so.6 | ld-linux* | libpthread.so.0 | libdl.so.2 | librt.so.1) ;;
         *) complain "needs $needed" ;;
     esac
 done

@@ -1,11 +1,12 @@
 // Sends and receives of whole messages (V-20 send/recv, V-22, V-33; C-40, C-41).
-// Units: p2p/kernels/transfer, p2p/kernels/link
+// Units: p2p/kernels/transfer, p2p/kernels/link, p2p/kernels/one_step
 #include "p2p/kernels/transfer.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "p2p/kernels/one_step.hpp"
 #include "tests/unit/p2p/kernels/wired.hpp"
 
 namespace duofi::test {
@@ -113,6 +114,72 @@ TEST(Transfer, BothDirectionsMoveSideBySide_V20) {
         EXPECT_EQ(results, std::vector<KernelResult>(2, KernelResult::ok)) << name_of(mode);
         EXPECT_TRUE(got[0].holds(1) && got[1].holds(0)) << name_of(mode);
         EXPECT_TRUE(got[0].guards_intact() && got[1].guards_intact()) << name_of(mode);
+    }
+}
+
+/// Either end of a message of one step may use the short way.
+TEST(Transfer, TheShortWayIsTheSameOnTheWire_V21) {
+    for (const bool check : {false, true}) {
+        EdgeSettings settings;
+        settings.check_sizes = check;
+        settings.options.ll = {.flag_mask = 0xff, .clean_mask = 0x78};  // wraps on the way (C-42)
+        Mesh mesh(2, 1, settings);
+        std::string wrong;
+        const auto results = mesh.run([&](int rank, int) {
+            std::mt19937_64 random(5);
+            for (std::uint64_t i = 0; i < 3000; ++i) {
+                const Protocol protocol = kProtocols[random() % 3];
+                const std::size_t bytes =
+                    1 + random() % p2p::one_step_bytes(settings.sizes, protocol);
+                const bool short_send = random() % 2 == 0, short_receive = random() % 2 == 0;
+                GuardedBuffer buffer(bytes, random() % 16);
+                KernelResult result = KernelResult::ok;
+                if (rank == 0) {
+                    buffer.fill(i);
+                    p2p::SendLink& link = mesh.send(0, 0, 1);
+                    p2p::SendTransfer send(link, buffer.data(), bytes, protocol);
+                    result = short_send ? p2p::send_one_step(link, protocol, buffer.data(), bytes,
+                                                             mesh.context)
+                                        : p2p::run_transfers({&send, 1}, {}, mesh.context);
+                } else {
+                    p2p::RecvLink& link = mesh.receive(0, 0, 1);
+                    p2p::RecvTransfer receive(link, buffer.data(), bytes, protocol);
+                    result = short_receive ? p2p::receive_one_step(link, protocol, buffer.data(),
+                                                                   bytes, mesh.context)
+                                           : p2p::run_transfers({}, {&receive, 1}, mesh.context);
+                    if (!buffer.holds(i) || !buffer.guards_intact())
+                        wrong = std::to_string(bytes) + " bytes by " + to_string(protocol);
+                }
+                if (result != KernelResult::ok) return result;
+            }
+            return KernelResult::ok;
+        });
+        EXPECT_EQ(results, std::vector<KernelResult>(2, KernelResult::ok));
+        EXPECT_EQ(wrong, "");
+    }
+}
+
+TEST(Transfer, TheShortWayEndsWithAbortsAndAlarms_V30) {
+    for (const bool by_alarm : {false, true}) {
+        Mesh mesh(2, 1, EdgeSettings{});
+        std::uint32_t alarm = 0;
+        const std::vector<std::uint32_t*> alarms{&alarm};
+        mesh.context.alarms = &alarms;
+        std::atomic_ref(by_alarm ? alarm : mesh.abort).store(1);
+        GuardedBuffer buffer(8);
+        const auto results = mesh.run([&](int rank, int) {
+            if (rank == 1)
+                return p2p::receive_one_step(mesh.receive(0, 0, 1), Protocol::ll, buffer.data(), 8,
+                                             mesh.context);
+            KernelResult result = KernelResult::ok;
+            for (int i = 0; i < 9 && result == KernelResult::ok;
+                 ++i)  // one more than there are slots
+                result = p2p::send_one_step(mesh.send(0, 0, 1), Protocol::simple, buffer.data(), 8,
+                                            mesh.context);
+            return result;
+        });
+        EXPECT_EQ(results, std::vector<KernelResult>(2, KernelResult::aborted)) << by_alarm;
+        EXPECT_EQ(mesh.abort, 1U) << "raised for the others of this rank";
     }
 }
 

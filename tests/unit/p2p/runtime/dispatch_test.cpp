@@ -90,10 +90,10 @@ TEST(RuntimeDispatch, OneRuntimePerProcess) {
 
 TEST(RuntimeDispatch, UnknownRuntimesAreNamed) {
     const LogLines log;
-    const auto used = runtime::acquire(test::runtime_settings_of("cuda"));
+    const auto used = runtime::acquire(test::runtime_settings_of("tpu"));
     ASSERT_FALSE(used);
     EXPECT_EQ(used.error().code, Errc::unsupported);
-    EXPECT_EQ(log.with("P2P runtime \"cuda\" is not in this build").size(), 1u) << log.dump();
+    EXPECT_EQ(log.with("P2P runtime \"tpu\" is not in this build").size(), 1u) << log.dump();
     EXPECT_EQ(runtime::find_table("host"), &host_runtime);
     EXPECT_EQ(runtime::find_table("sim"), runtime::find_table("sim"));
     EXPECT_EQ(runtime::find_table("nonsense"), nullptr);
@@ -205,7 +205,7 @@ TEST(RuntimeDispatch, ForksWhileAnotherThreadAcquires) {
     while (!inside && !deadline.passed()) std::this_thread::yield();
     EXPECT_EQ(test::in_child([] {
                   ::alarm(5);
-                  return runtime::acquire(test::runtime_settings_of("cuda")) ? 1 : 0;
+                  return runtime::acquire(test::runtime_settings_of("tpu")) ? 1 : 0;
               }),
               0);
     EXPECT_EQ(test::in_child([&] {

@@ -21,7 +21,7 @@ Bytes sizes_with(const Team::Change& change) {
 }
 
 TEST(BufferSettings, defaults_are_those_of_cpus) {  // p2p contract 6.3
-    EXPECT_EQ(sizes_with({}), (Bytes{524288, 4915200, 1048576}));
+    EXPECT_EQ(sizes_with({}), (Bytes{524288, 4915200, 2097152}));
 }
 
 TEST(BufferSettings, compat_takes_those_of_devices_and_no_additions) {
