@@ -116,6 +116,7 @@ DUOFI_RANK_BODY(p2p_net_death) {
         if (rank.number("nets", 0) != 0)
             require(edge_to(member, (member.rank() + 1) % member.size()) == "NET_NEURON",
                     "the edge goes over {}", edge_to(member, (member.rank() + 1) % member.size()));
+        rank.barrier();  // what the dead one had sent may die with it
         if (member.rank() == 1) {
             rank.channel->drop_members(1);
             ::kill(::getpid(), SIGKILL);
