@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "common/abi/net_v10.h"
@@ -29,7 +30,7 @@ struct Pipe {
 struct Comm {
     std::shared_ptr<Pipe> pipe;
     bool sends = false;
-    int open = 0;
+    std::set<Request*> open;  ///< requests that are not done; end with the comm
 };
 struct Listener {
     std::uint64_t id = 0;
@@ -134,8 +135,9 @@ ncclResult_t deregister(void* mhandle) {
 Request* new_request(Comm& comm) {
     auto* made = new Request;
     made->comm = &comm;
+    comm.open.insert(made);
     ++net().counts.requests;
-    net().counts.most_requests = std::max(net().counts.most_requests, ++comm.open);
+    net().counts.most_requests = std::max(net().counts.most_requests, static_cast<int>(comm.open.size()));
     return made;
 }
 
@@ -192,7 +194,7 @@ ncclResult_t test(void* request, int* done, int* bytes) {
     if (!last) return ncclSuccess;
     *done = 1;
     *bytes = static_cast<int>(of.data.size());
-    --of.comm->open;
+    of.comm->open.erase(&of);
     --net().counts.requests;
     delete &of;
     return ncclSuccess;
@@ -201,11 +203,10 @@ ncclResult_t test(void* request, int* done, int* bytes) {
 ncclResult_t close(void* comm, int FakeCounts::*count) {
     const std::scoped_lock lock(net().mutex);
     auto* of = static_cast<Comm*>(comm);
-    if (of->open != 0) ++net().counts.closed_with_requests;
-    net().counts.requests -= of->open;
+    if (!of->open.empty()) ++net().counts.closed_with_requests;
+    net().counts.requests -= static_cast<int>(of->open.size());
     --(net().counts.*count);
-    for (Request* waiting : of->pipe->waiting)
-        if (waiting->comm == of) delete waiting;
+    for (Request* request : of->open) delete request;
     if (!of->sends) of->pipe->waiting.clear();
     delete of;
     return ncclSuccess;
