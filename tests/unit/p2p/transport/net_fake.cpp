@@ -30,7 +30,7 @@ struct Pipe {
 struct Comm {
     std::shared_ptr<Pipe> pipe;
     bool sends = false;
-    std::set<Request*> open;  ///< requests that are not done; end with the comm
+    std::set<Request*> open{};  ///< requests that are not done; end with the comm
 };
 struct Listener {
     std::uint64_t id = 0;
