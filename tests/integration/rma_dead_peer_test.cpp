@@ -2,7 +2,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "common/util/scope_exit.hpp"
 #include "tests/integration/rma_integration.hpp"
+#include "tests/support/process_facts.hpp"
 
 namespace duofi::test {
 namespace {
@@ -54,7 +56,7 @@ DUOFI_RANK_BODY(rma_death_with_work_in_flight) {
     talk(beside, *own, *own_words, other);
     if (rank.index == 0) {
         require(!has_error(team.on()), "an error before the death");
-        ::kill(pids[1], SIGSTOP);
+        stop_process(pids[1]);
         const std::vector<void*> requests = post_to_victim(team, window, words);
         ::kill(pids[1], SIGKILL);
         rank.channel->drop_members(1);
@@ -161,12 +163,13 @@ DUOFI_RANK_BODY(rma_stopped_rank) {
     out.buffer.fill(static_cast<std::uint64_t>(rank.index));
     rank.barrier();
     if (rank.index == 0) {
-        ::kill(pids[1], SIGSTOP);
+        stop_process(pids[1]);
         std::vector<void*> requests;
         for (int i = 0; i < 40; ++i) {
             requests.push_back(post_put(team.on(), copy(out, 0, kBytes, in, 0, 1)));
             requests.push_back(post_signal(team.on(), nothing(1), inc(words, 0)));
         }
+        const ScopeExit resume([&] { ::kill(pids[1], SIGCONT); });
         const Deadline stopped(rank.number("seconds", 3) * kSecond);
         while (!stopped.passed() && !requests.empty()) {
             require(!has_error(team.on()), "silence was taken for an error");

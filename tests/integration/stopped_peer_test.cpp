@@ -5,25 +5,10 @@
 #include <unistd.h>
 
 #include "tests/integration/integration.hpp"
+#include "tests/support/process_facts.hpp"
 
 namespace duofi::test {
 namespace {
-
-void stop_process(pid_t pid) {
-    ::kill(pid, SIGSTOP);
-    const Deadline deadline(patience(5 * kSecond));
-    for (;;) {
-        std::array<char, 512> text{};
-        FILE* stat = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "r");
-        require(stat != nullptr, "no such process");
-        const std::size_t got = std::fread(text.data(), 1, text.size() - 1, stat);
-        std::fclose(stat);
-        const std::string line(text.data(), got);
-        if (line.find(") T ") != std::string::npos) return;
-        require(!deadline.passed(), "the process does not stop");
-        relax();
-    }
-}
 
 // Owns pages that really leave the address space.
 class Mapping {

@@ -1,6 +1,7 @@
 #include "tests/support/process_facts.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,9 @@
 #include <iterator>
 #include <set>
 #include <sstream>
+
+#include "common/util/clock.hpp"
+#include "tests/support/failure.hpp"
 
 namespace duofi::test {
 namespace {
@@ -98,6 +102,20 @@ std::string ProcessFacts::to_string() const {
     return fmt::format("threads {} descriptors {} mappings {} shm {} rss {} KiB\n  {}\n  {}",
                        threads, descriptors.size(), mappings, shm_entries.size(), rss_kib,
                        fmt::join(descriptors, " "), fmt::join(shm_entries, " "));
+}
+
+void stop_process(pid_t pid) {
+    require(::kill(pid, SIGSTOP) == 0, "process {} cannot be stopped", pid);
+    const auto runs = [](const std::filesystem::directory_entry& thread) {
+        const std::string stat = read_text(thread.path() / "stat");
+        return !stat.empty() && stat.find(") T ") == std::string::npos;
+    };
+    const Deadline deadline(patience(5 * kSecond));
+    const auto threads = [&] { return std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task"); };
+    while (std::any_of(threads(), std::filesystem::directory_iterator(), runs)) {
+        require(!deadline.passed(), "process {} does not stop", pid);
+        ::usleep(100);
+    }
 }
 
 }  // namespace duofi::test

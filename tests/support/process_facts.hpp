@@ -25,6 +25,9 @@ struct ProcessFacts {
 /// Names in /dev/shm that carry the number of `pid`, or files that this process has mapped from it.
 [[nodiscard]] std::vector<std::string> shm_entries_of(pid_t pid);
 
+/// SIGSTOP, and waits until all threads of the process have stopped; throws when they do not.
+void stop_process(pid_t pid);
+
 /// Virtual memory layout changes while it is read; an empty text when /proc is not there.
 [[nodiscard]] std::string read_text(const std::string& path);
 
