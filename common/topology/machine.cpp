@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
 
 namespace duofi::topology {
 
@@ -94,6 +95,9 @@ Machine& Machine::operator=(Machine&&) noexcept = default;
 Machine::~Machine() = default;
 
 Result<Machine> Machine::load(IoKeep keep) {
+    // hwloc asks libudev for what is behind a PCI address, and libudev fills in a word of the process without a lock.
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
     auto topology = std::make_unique<Topology>();
     if (hwloc_topology_init(&topology->handle) != 0)
         return fail(Errc::system, "hwloc_topology_init", errno);
