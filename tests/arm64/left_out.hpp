@@ -32,6 +32,7 @@ inline constexpr LeftOut kLeftOut[] = {
     {"p2p_runtime_test", "RuntimeDispatch.ForkedChildrenAreTurnedAway", kForkedPages},
     {"p2p_transport_test", "ChannelCrew.an_operation_without_its_threads_does_not_begin", kLimits},
     {"p2p_transport_test", "Free/FreeModes.*", kThreads},
+    {"p2p_net_test", "Mixed.NothingIsLeftAfterManyCommunicators", kThreads},
     {"p2p_process_test", "Processes.a_forked_child_is_refused_and_harms_nobody", kForkedPages},
     {"p2p_process_test", "UserProcesses.a_forked_child_does_not_touch_the_exchange", kForkedPages},
 };

@@ -29,9 +29,15 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// A deadline of tests; sanitizer builds get four times as long.
+#ifdef DUOFI_TEST_EMULATED
+inline constexpr bool kEmulated = true;
+#else
+inline constexpr bool kEmulated = false;
+#endif
+
+/// A deadline of tests; sanitizer builds get four times as long, emulated ones ten times.
 constexpr Nanoseconds patience(Nanoseconds plain) {
-    return kSanitized ? plain * 4 : plain;
+    return kEmulated ? plain * 10 : kSanitized ? plain * 4 : plain;
 }
 
 }  // namespace duofi::test

@@ -23,6 +23,7 @@ Team::Change over_mocks(bool several_processes = false) {
         options.settings.cuda_library = DUOFI_MOCK_CUDA;
         options.settings.hip_library = DUOFI_MOCK_HIP;
         options.settings.neuron_library = DUOFI_MOCK_NEURON;
+        options.settings.nccl_p2p_level = "SYS";  // the default depends on the maker of the CPU
         options.device = rank;
         options.buffer_bytes = {4096, 16384, 32768};
         if (several_processes) options.pid_salt = static_cast<std::uint64_t>(rank) + 1;
