@@ -1,7 +1,5 @@
 #include "common/memory/cuda_runtime.hpp"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -16,37 +14,12 @@ namespace duofi::memory {
 namespace {
 
 constexpr int kLeastVersion = 11000;
-constexpr int kBusIdBytes = 32;
 
 CudaAddress address_of(const void* pointer) noexcept {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 void* pointer_of(CudaAddress address) noexcept {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
-}
-
-Errc class_of(CudaResult result) noexcept {
-    switch (result) {
-        case kCudaInvalidValue:
-        case kCudaInvalidDevice:
-        case kCudaInvalidHandle:
-            return Errc::invalid_argument;
-        case kCudaOutOfMemory:
-            return Errc::no_memory;
-        case kCudaInvalidContext:  // a handle opened by the process that made it
-        case kCudaPeerNotEnabled:
-            return Errc::invalid_usage;
-        case kCudaPeerUnsupported:
-        case kCudaNotSupported:
-            return Errc::unsupported;
-        default:
-            return Errc::system;
-    }
-}
-
-Status checked(CudaResult result, const char* call) {
-    if (result == kCudaOk) return {};
-    return fail(class_of(result), call, result);
 }
 
 class CudaRuntime final : public DeviceRuntime {
@@ -82,7 +55,7 @@ class CudaRuntime final : public DeviceRuntime {
     Result<DmabufRange> export_dmabuf(const void* pointer, std::size_t bytes) override;
     const char* code_text(int code) const noexcept override {
         const char* text = nullptr;
-        return driver_.error_string(code, &text) == kCudaOk && text != nullptr ? text : "unknown";
+        return driver_.error_string(code, &text) == kGpuOk && text != nullptr ? text : "unknown";
     }
 
   private:
@@ -110,7 +83,7 @@ Result<CudaContext> CudaRuntime::context(int device) {
     DUOFI_TRY(check_device(device, messages::kNoSuchDevice));
     const std::scoped_lock lock(mutex_);
     if (at(device).retained == nullptr)
-        DUOFI_TRY(checked(driver_.context_retain(&at(device).retained, device),
+        DUOFI_TRY(gpu_status(driver_.context_retain(&at(device).retained, device),
                           "cuDevicePrimaryCtxRetain"));
     return at(device).retained;
 }
@@ -119,9 +92,9 @@ template <typename Body>
 Status CudaRuntime::with(int device, const Body& body) {
     DUOFI_ASSIGN(const CudaContext mine, context(device));
     CudaContext before = nullptr;
-    DUOFI_TRY(checked(driver_.context_get(&before), "cuCtxGetCurrent"));
+    DUOFI_TRY(gpu_status(driver_.context_get(&before), "cuCtxGetCurrent"));
     if (before == mine) return body();
-    DUOFI_TRY(checked(driver_.context_set(mine), "cuCtxSetCurrent"));
+    DUOFI_TRY(gpu_status(driver_.context_set(mine), "cuCtxSetCurrent"));
     const auto back = [&] { static_cast<void>(driver_.context_set(before)); };
     const ScopeExit restore(back);
     return body();
@@ -129,24 +102,24 @@ Status CudaRuntime::with(int device, const Body& body) {
 
 Result<std::string> CudaRuntime::bus_id(int device) {
     DUOFI_TRY(check_device(device, messages::kNoSuchDevice));
-    char text[kBusIdBytes] = {};
-    DUOFI_TRY(checked(driver_.device_bus_id(text, kBusIdBytes, device), "cuDeviceGetPCIBusId"));
+    char text[kGpuBusIdBytes] = {};
+    DUOFI_TRY(gpu_status(driver_.device_bus_id(text, kGpuBusIdBytes, device), "cuDeviceGetPCIBusId"));
     return std::string(text);
 }
 
 Result<int> CudaRuntime::device_by_bus_id(const std::string& bus_id) {
     CudaDevice device = -1;
     DUOFI_TRY(
-        checked(driver_.device_by_bus_id(&device, bus_id.c_str()), "cuDeviceGetByPCIBusId"));
+        gpu_status(driver_.device_by_bus_id(&device, bus_id.c_str()), "cuDeviceGetByPCIBusId"));
     return device;
 }
 
 Status CudaRuntime::probe_ipc(bool& works) {
     CudaAddress block = 0;
-    DUOFI_TRY(checked(driver_.allocate(&block, kDeviceUnit), "cuMemAlloc_v2"));
-    CudaIpcHandle handle;
-    works = driver_.ipc_get(&handle, block) == kCudaOk;
-    return checked(driver_.release(block), "cuMemFree_v2");
+    DUOFI_TRY(gpu_status(driver_.allocate(&block, kDeviceUnit), "cuMemAlloc_v2"));
+    GpuIpcHandle handle;
+    works = driver_.ipc_get(&handle, block) == kGpuOk;
+    return gpu_status(driver_.release(block), "cuMemFree_v2");
 }
 
 Result<DeviceFeatures> CudaRuntime::features(int device) {
@@ -159,7 +132,7 @@ Result<DeviceFeatures> CudaRuntime::features(int device) {
     DUOFI_TRY(with(device, [&] { return probe_ipc(found.ipc); }));
     int dmabuf = 0;
     found.dmabuf = driver_.range_handle != nullptr &&
-                   driver_.device_attribute(&dmabuf, kCudaAttributeDmaBuf, device) == kCudaOk &&
+                   driver_.device_attribute(&dmabuf, kCudaAttributeDmaBuf, device) == kGpuOk &&
                    dmabuf == 1;
     const std::scoped_lock lock(mutex_);
     at(device).probed = true;
@@ -171,7 +144,7 @@ Result<bool> CudaRuntime::can_access_peer(int device, int peer) {
     DUOFI_TRY(check_device(peer, messages::kNoSuchDevice));
     if (device == peer) return true;
     int can = 0;
-    DUOFI_TRY(checked(driver_.can_access_peer(&can, device, peer), "cuDeviceCanAccessPeer"));
+    DUOFI_TRY(gpu_status(driver_.can_access_peer(&can, device, peer), "cuDeviceCanAccessPeer"));
     return can != 0;
 }
 
@@ -179,8 +152,8 @@ Result<PeerAccess> CudaRuntime::enable_peer_access(int peer) {
     DUOFI_ASSIGN(const CudaContext theirs, context(peer));
     PeerAccess answer = PeerAccess::enabled;
     DUOFI_TRY(with(device(), [&]() -> Status {
-        const CudaResult result = driver_.enable_peer(theirs, 0);
-        if (result != kCudaPeerEnabled) return checked(result, "cuCtxEnablePeerAccess");
+        const GpuResult result = driver_.enable_peer(theirs, 0);
+        if (result != kGpuPeerEnabled) return gpu_status(result, "cuCtxEnablePeerAccess");
         answer = PeerAccess::was_enabled;
         return {};
     }));
@@ -190,40 +163,37 @@ Result<PeerAccess> CudaRuntime::enable_peer_access(int peer) {
 Status CudaRuntime::disable_peer_access(int peer) {
     DUOFI_ASSIGN(const CudaContext theirs, context(peer));
     return with(device(),
-                [&] { return checked(driver_.disable_peer(theirs), "cuCtxDisablePeerAccess"); });
+                [&] { return gpu_status(driver_.disable_peer(theirs), "cuCtxDisablePeerAccess"); });
 }
 
 Result<void*> CudaRuntime::allocate(std::size_t bytes) {
-    if (bytes == 0 || bytes > SIZE_MAX - kDeviceUnit)
-        return fail(Errc::invalid_argument, "cuMemAlloc_v2", kCudaInvalidValue);
-    const std::size_t whole = (bytes + kDeviceUnit - 1) / kDeviceUnit * kDeviceUnit;
+    DUOFI_ASSIGN(const std::size_t whole, whole_units(bytes, "cuMemAlloc_v2"));
     CudaAddress made = 0;
     DUOFI_TRY(with(device(), [&] { return allocate_zeroed(made, whole); }));
     return pointer_of(made);
 }
 
 Status CudaRuntime::allocate_zeroed(CudaAddress& made, std::size_t bytes) {
-    DUOFI_TRY(checked(driver_.allocate(&made, bytes), "cuMemAlloc_v2"));
-    CudaResult zeroed = driver_.set_bytes(made, 0, bytes);
+    DUOFI_TRY(gpu_status(driver_.allocate(&made, bytes), "cuMemAlloc_v2"));
+    GpuResult zeroed = driver_.set_bytes(made, 0, bytes);
     // Filling device memory goes on when the call has returned.
-    if (zeroed == kCudaOk) zeroed = driver_.stream_synchronize(nullptr);
-    if (zeroed != kCudaOk) static_cast<void>(driver_.release(made));
-    return checked(zeroed, "cuMemsetD8_v2");
+    if (zeroed == kGpuOk) zeroed = driver_.stream_synchronize(nullptr);
+    if (zeroed != kGpuOk) static_cast<void>(driver_.release(made));
+    return gpu_status(zeroed, "cuMemsetD8_v2");
 }
 
 Status CudaRuntime::free(void* memory) {
     if (memory == nullptr) return {};
     DUOFI_ASSIGN(const int owner, device_of(memory));
     return with(owner,
-                [&] { return checked(driver_.release(address_of(memory)), "cuMemFree_v2"); });
+                [&] { return gpu_status(driver_.release(address_of(memory)), "cuMemFree_v2"); });
 }
 
 Result<void*> CudaRuntime::host_allocate(std::size_t bytes) {
-    constexpr unsigned kPortable = 1;
-    if (bytes == 0) return fail(Errc::invalid_argument, "cuMemHostAlloc", kCudaInvalidValue);
+    if (bytes == 0) return fail(Errc::invalid_argument, "cuMemHostAlloc", kGpuInvalidValue);
     void* made = nullptr;
     DUOFI_TRY(with(device(), [&] {
-        return checked(driver_.host_allocate(&made, bytes, kPortable), "cuMemHostAlloc");
+        return gpu_status(driver_.host_allocate(&made, bytes, kGpuHostPortable), "cuMemHostAlloc");
     }));
     std::memset(made, 0, bytes);
     return made;
@@ -231,48 +201,43 @@ Result<void*> CudaRuntime::host_allocate(std::size_t bytes) {
 
 Status CudaRuntime::host_free(void* memory) {
     if (memory == nullptr) return {};
-    return with(device(), [&] { return checked(driver_.host_free(memory), "cuMemFreeHost"); });
+    return with(device(), [&] { return gpu_status(driver_.host_free(memory), "cuMemFreeHost"); });
 }
 
 Status CudaRuntime::fill(void* memory, int value, std::size_t bytes) {
     if (bytes == 0) return {};
     DUOFI_ASSIGN(const int owner, device_of(memory));
     return with(owner, [&]() -> Status {
-        DUOFI_TRY(checked(driver_.set_bytes(address_of(memory), static_cast<unsigned char>(value),
+        DUOFI_TRY(gpu_status(driver_.set_bytes(address_of(memory), static_cast<unsigned char>(value),
                                             bytes),
                           "cuMemsetD8_v2"));
-        return checked(driver_.stream_synchronize(nullptr), "cuStreamSynchronize");
+        return gpu_status(driver_.stream_synchronize(nullptr), "cuStreamSynchronize");
     });
 }
 
 Status CudaRuntime::copy(void* to, const void* from, std::size_t bytes) {
     if (bytes == 0) return {};
     return with(device(), [&]() -> Status {
-        DUOFI_TRY(checked(driver_.copy(address_of(to), address_of(from), bytes), "cuMemcpy"));
-        return checked(driver_.stream_synchronize(nullptr), "cuStreamSynchronize");
+        DUOFI_TRY(gpu_status(driver_.copy(address_of(to), address_of(from), bytes), "cuMemcpy"));
+        return gpu_status(driver_.stream_synchronize(nullptr), "cuStreamSynchronize");
     });
 }
 
 Result<IpcHandle> CudaRuntime::ipc_get(void* memory) {
     DUOFI_ASSIGN(const PointerFacts facts, classify(memory));
-    // The driver would quietly take the whole allocation around it.
-    if (facts.kind != MemoryKind::device || facts.base != memory)
-        return fail(Errc::invalid_argument, messages::kNotAnAllocation);
-    CudaIpcHandle handle;
+    DUOFI_TRY(check_whole_allocation(facts, memory));
+    GpuIpcHandle handle;
     DUOFI_TRY(with(facts.device, [&] {
-        return checked(driver_.ipc_get(&handle, address_of(memory)), "cuIpcGetMemHandle");
+        return gpu_status(driver_.ipc_get(&handle, address_of(memory)), "cuIpcGetMemHandle");
     }));
-    IpcHandle bytes;
-    std::memcpy(bytes.data(), handle.reserved, bytes.size());
-    return bytes;
+    return bytes_of(handle);
 }
 
 Result<void*> CudaRuntime::ipc_open(const IpcHandle& bytes) {
-    CudaIpcHandle handle;
-    std::memcpy(handle.reserved, bytes.data(), bytes.size());
+    const GpuIpcHandle handle = gpu_handle_of(bytes);
     CudaAddress opened = 0;
     DUOFI_TRY(with(device(), [&] {
-        return checked(driver_.ipc_open(&opened, handle, kCudaIpcLazyPeerAccess),
+        return gpu_status(driver_.ipc_open(&opened, handle, kGpuIpcLazyPeerAccess),
                        "cuIpcOpenMemHandle_v2");
     }));
     imports_.opened(pointer_of(opened), device());
@@ -282,7 +247,7 @@ Result<void*> CudaRuntime::ipc_open(const IpcHandle& bytes) {
 Status CudaRuntime::ipc_close(void* memory) {
     DUOFI_ASSIGN(const int opener, imports_.closing(memory));
     return with(opener, [&] {
-        return checked(driver_.ipc_close(address_of(memory)), "cuIpcCloseMemHandle");
+        return gpu_status(driver_.ipc_close(address_of(memory)), "cuIpcCloseMemHandle");
     });
 }
 
@@ -290,9 +255,9 @@ Result<PointerFacts> CudaRuntime::classify(const void* pointer) {
     PointerFacts facts;
     const CudaAddress address = address_of(pointer);
     unsigned type = 0;
-    const CudaResult known = driver_.pointer_attribute(&type, kCudaPointerMemoryType, address);
-    if (known == kCudaInvalidValue) return facts;  // not an address of the driver
-    DUOFI_TRY(checked(known, "cuPointerGetAttribute"));
+    const GpuResult known = driver_.pointer_attribute(&type, kCudaPointerMemoryType, address);
+    if (known == kGpuInvalidValue) return facts;  // not an address of the driver
+    DUOFI_TRY(gpu_status(known, "cuPointerGetAttribute"));
     unsigned managed = 0;
     static_cast<void>(driver_.pointer_attribute(&managed, kCudaPointerManaged, address));
     if (managed != 0) {
@@ -303,9 +268,9 @@ Result<PointerFacts> CudaRuntime::classify(const void* pointer) {
     facts.kind = MemoryKind::device;
     CudaAddress base = 0;
     const char* call = "cuPointerGetAttribute";
-    DUOFI_TRY(checked(driver_.pointer_attribute(&facts.device, kCudaPointerDevice, address), call));
-    DUOFI_TRY(checked(driver_.pointer_attribute(&base, kCudaPointerBase, address), call));
-    DUOFI_TRY(checked(driver_.pointer_attribute(&facts.bytes, kCudaPointerBytes, address), call));
+    DUOFI_TRY(gpu_status(driver_.pointer_attribute(&facts.device, kCudaPointerDevice, address), call));
+    DUOFI_TRY(gpu_status(driver_.pointer_attribute(&base, kCudaPointerBase, address), call));
+    DUOFI_TRY(gpu_status(driver_.pointer_attribute(&facts.bytes, kCudaPointerBytes, address), call));
     facts.base = pointer_of(base);
     return facts;
 }
@@ -320,20 +285,13 @@ Result<int> CudaRuntime::device_of(const void* pointer) {
 Result<DmabufRange> CudaRuntime::export_dmabuf(const void* pointer, std::size_t bytes) {
     if (driver_.range_handle == nullptr) return fail(Errc::unsupported, messages::kNotOffered);
     DUOFI_ASSIGN(const PointerFacts facts, classify(pointer));
-    const CudaAddress begin = address_of(pointer);
-    const CudaAddress room = address_of(facts.base) + facts.bytes - begin;
-    if (facts.kind != MemoryKind::device || bytes == 0 || bytes > room)
-        return fail(Errc::invalid_argument, messages::kNotDeviceMemory);
-    // Whole pages of the CPU only.
-    const auto page = static_cast<CudaAddress>(::sysconf(_SC_PAGESIZE));
-    const CudaAddress first = begin / page * page;
-    const CudaAddress end = (begin + bytes + page - 1) / page * page;
+    DUOFI_ASSIGN(const PageRange pages, pages_around(facts, pointer, bytes));
     int fd = -1;
     DUOFI_TRY(with(facts.device, [&] {
-        return checked(driver_.range_handle(&fd, first, end - first, kCudaRangeDmabuf, 0),
+        return gpu_status(driver_.range_handle(&fd, pages.first, pages.bytes, kGpuRangeDmabuf, 0),
                        "cuMemGetHandleForAddressRange");
     }));
-    return DmabufRange{UniqueFd(fd), begin - first};
+    return DmabufRange{UniqueFd(fd), pages.offset};
 }
 
 /// All devices must share one range of addresses with the CPU: pointers are told apart by it.
@@ -341,10 +299,10 @@ Status check_addressing(const DriverLibrary& library, const CudaDriver& driver, 
     for (int i = 0; i < devices; ++i) {
         CudaDevice device = -1;
         int unified = 0;
-        CudaResult result = driver.device_get(&device, i);
-        if (result == kCudaOk)
+        GpuResult result = driver.device_get(&device, i);
+        if (result == kGpuOk)
             result = driver.device_attribute(&unified, kCudaAttributeUnifiedAddressing, device);
-        if (result != kCudaOk || unified == 0)
+        if (result != kGpuOk || unified == 0)
             return did_not_start(library, "unified addressing", result, "device without it");
     }
     return {};
@@ -358,19 +316,19 @@ Result<std::unique_ptr<DeviceRuntime>> open_cuda_runtime(const OpenOptions& opti
                  DriverLibrary::open(DeviceKind::cuda, options, kNames));
     CudaDriver driver{};
     DUOFI_TRY(bind_cuda(library, driver));
-    const auto text = [&](CudaResult code) {
+    const auto text = [&](GpuResult code) {
         const char* found = nullptr;
-        return driver.error_string(code, &found) == kCudaOk && found != nullptr ? found : "unknown";
+        return driver.error_string(code, &found) == kGpuOk && found != nullptr ? found : "unknown";
     };
     int version = 0;
-    if (const CudaResult code = driver.driver_version(&version); code != kCudaOk)
+    if (const GpuResult code = driver.driver_version(&version); code != kGpuOk)
         return did_not_start(library, "cuDriverGetVersion", code, text(code));
     if (version < kLeastVersion) return too_old(library, version, kLeastVersion);
-    if (const CudaResult code = driver.init(0); code != kCudaOk)
+    if (const GpuResult code = driver.init(0); code != kGpuOk)
         return did_not_start(library, "cuInit", code, text(code));
     int devices = 0;
-    const CudaResult counted = driver.device_count(&devices);
-    if (counted != kCudaOk || devices == 0)
+    const GpuResult counted = driver.device_count(&devices);
+    if (counted != kGpuOk || devices == 0)
         return did_not_start(library, "cuDeviceGetCount", counted, "no device");
     DUOFI_TRY(check_addressing(library, driver, devices));
     return std::make_unique<CudaRuntime>(library, driver, version, devices);

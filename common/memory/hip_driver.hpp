@@ -5,16 +5,11 @@
 #include <cstddef>
 
 #include "common/memory/driver_library.hpp"
+#include "common/memory/gpu_driver.hpp"
 
 namespace duofi::memory {
 
-using HipResult = int;
 using HipStream = struct HipStreamTag*;
-
-/// Passed by value.
-struct HipIpcHandle {
-    char reserved[kIpcHandleBytes];
-};
 
 struct HipPointer {
     int type;
@@ -25,17 +20,6 @@ struct HipPointer {
     unsigned flags;
 };
 
-inline constexpr HipResult kHipOk = 0;
-inline constexpr HipResult kHipInvalidValue = 1;
-inline constexpr HipResult kHipOutOfMemory = 2;
-inline constexpr HipResult kHipNoDevice = 100;
-inline constexpr HipResult kHipInvalidDevice = 101;
-inline constexpr HipResult kHipInvalidContext = 201;
-inline constexpr HipResult kHipPeerUnsupported = 217;
-inline constexpr HipResult kHipInvalidHandle = 400;
-inline constexpr HipResult kHipPeerEnabled = 704;
-inline constexpr HipResult kHipPeerNotEnabled = 705;
-inline constexpr HipResult kHipNotSupported = 801;
 
 /// Kinds of memory were numbered anew in version 6: device is 2 since, and was 1 before.
 inline constexpr int kHipRenumbered = 60000000;
@@ -43,37 +27,35 @@ inline constexpr int kHipMemoryDevice = 2;
 inline constexpr int kHipMemoryDeviceBefore6 = 1;
 inline constexpr unsigned kHipFineGrained = 1;
 inline constexpr unsigned kHipUncached = 3;
-inline constexpr unsigned kHipIpcLazyPeerAccess = 1;
 inline constexpr int kHipCopyAutomatic = 4;
-inline constexpr int kHipRangeDmabuf = 1;
 
 /// NULL in the last one: a runtime without it.
 struct HipDriver {
-    HipResult (*init)(unsigned flags);
-    HipResult (*runtime_version)(int* version);
-    HipResult (*device_count)(int* count);
-    HipResult (*set_device)(int device);
-    HipResult (*get_device)(int* device);
-    HipResult (*device_bus_id)(char* text, int bytes, int device);
-    HipResult (*device_by_bus_id)(int* device, const char* text);
-    HipResult (*can_access_peer)(int* can, int device, int peer);
-    HipResult (*enable_peer)(int peer, unsigned flags);
-    HipResult (*disable_peer)(int peer);
-    HipResult (*allocate)(void** memory, std::size_t bytes, unsigned flags);
-    HipResult (*release)(void* memory);
-    HipResult (*host_allocate)(void** memory, std::size_t bytes, unsigned flags);
-    HipResult (*host_free)(void* memory);
-    HipResult (*set_bytes)(void* memory, int value, std::size_t bytes);
-    HipResult (*copy)(void* to, const void* from, std::size_t bytes, int kind);
-    HipResult (*stream_synchronize)(HipStream stream);
-    HipResult (*ipc_get)(HipIpcHandle* handle, void* memory);
-    HipResult (*ipc_open)(void** memory, HipIpcHandle handle, unsigned flags);
-    HipResult (*ipc_close)(void* memory);
-    HipResult (*pointer_attributes)(HipPointer* pointer, const void* address);
-    HipResult (*address_range)(void** base, std::size_t* bytes, void* address);
-    const char* (*error_string)(HipResult result);
-    HipResult (*last_error)();
-    HipResult (*range_handle)(void* handle, void* address, std::size_t bytes, int type,
+    GpuResult (*init)(unsigned flags);
+    GpuResult (*runtime_version)(int* version);
+    GpuResult (*device_count)(int* count);
+    GpuResult (*set_device)(int device);
+    GpuResult (*get_device)(int* device);
+    GpuResult (*device_bus_id)(char* text, int bytes, int device);
+    GpuResult (*device_by_bus_id)(int* device, const char* text);
+    GpuResult (*can_access_peer)(int* can, int device, int peer);
+    GpuResult (*enable_peer)(int peer, unsigned flags);
+    GpuResult (*disable_peer)(int peer);
+    GpuResult (*allocate)(void** memory, std::size_t bytes, unsigned flags);
+    GpuResult (*release)(void* memory);
+    GpuResult (*host_allocate)(void** memory, std::size_t bytes, unsigned flags);
+    GpuResult (*host_free)(void* memory);
+    GpuResult (*set_bytes)(void* memory, int value, std::size_t bytes);
+    GpuResult (*copy)(void* to, const void* from, std::size_t bytes, int kind);
+    GpuResult (*stream_synchronize)(HipStream stream);
+    GpuResult (*ipc_get)(GpuIpcHandle* handle, void* memory);
+    GpuResult (*ipc_open)(void** memory, GpuIpcHandle handle, unsigned flags);
+    GpuResult (*ipc_close)(void* memory);
+    GpuResult (*pointer_attributes)(HipPointer* pointer, const void* address);
+    GpuResult (*address_range)(void** base, std::size_t* bytes, void* address);
+    const char* (*error_string)(GpuResult result);
+    GpuResult (*last_error)();
+    GpuResult (*range_handle)(void* handle, void* address, std::size_t bytes, int type,
                               unsigned long long flags);
 };
 

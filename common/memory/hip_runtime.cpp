@@ -1,7 +1,5 @@
 #include "common/memory/hip_runtime.hpp"
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -16,26 +14,6 @@ namespace duofi::memory {
 namespace {
 
 constexpr int kLeastVersion = 50000000;
-constexpr int kBusIdBytes = 32;
-
-Errc class_of(HipResult result) noexcept {
-    switch (result) {
-        case kHipInvalidValue:
-        case kHipInvalidDevice:
-        case kHipInvalidHandle:
-            return Errc::invalid_argument;
-        case kHipOutOfMemory:
-            return Errc::no_memory;
-        case kHipInvalidContext:  // a handle opened by the process that made it
-        case kHipPeerNotEnabled:
-            return Errc::invalid_usage;
-        case kHipPeerUnsupported:
-        case kHipNotSupported:
-            return Errc::unsupported;
-        default:
-            return Errc::system;
-    }
-}
 
 class HipRuntime final : public DeviceRuntime {
   public:
@@ -73,10 +51,9 @@ class HipRuntime final : public DeviceRuntime {
     };
     /// The runtime remembers the last failure of a thread for the application, which did not cause
     /// this one.
-    [[nodiscard]] Status checked(HipResult result, const char* call) {
-        if (result == kHipOk) return {};
-        static_cast<void>(driver_.last_error());
-        return fail(class_of(result), call, result);
+    [[nodiscard]] Status checked(GpuResult result, const char* call) {
+        if (result != kGpuOk) static_cast<void>(driver_.last_error());
+        return gpu_status(result, call);
     }
     /// Runs `body` with that device; the one that the application had comes back.
     template <typename Body>
@@ -107,8 +84,8 @@ Status HipRuntime::with(int device, const Body& body) {
 
 Result<std::string> HipRuntime::bus_id(int device) {
     DUOFI_TRY(check_device(device, messages::kNoSuchDevice));
-    char text[kBusIdBytes] = {};
-    DUOFI_TRY(checked(driver_.device_bus_id(text, kBusIdBytes, device), "hipDeviceGetPCIBusId"));
+    char text[kGpuBusIdBytes] = {};
+    DUOFI_TRY(checked(driver_.device_bus_id(text, kGpuBusIdBytes, device), "hipDeviceGetPCIBusId"));
     return std::string(text);
 }
 
@@ -122,7 +99,7 @@ Result<int> HipRuntime::device_by_bus_id(const std::string& bus_id) {
 Status HipRuntime::probe_ipc(bool& works) {
     void* block = nullptr;
     DUOFI_TRY(allocate_zeroed(block, kDeviceUnit));
-    HipIpcHandle handle;
+    GpuIpcHandle handle;
     works = checked(driver_.ipc_get(&handle, block), "hipIpcGetMemHandle").has_value();
     return checked(driver_.release(block), "hipFree");
 }
@@ -157,7 +134,7 @@ Result<PeerAccess> HipRuntime::enable_peer_access(int peer) {
     DUOFI_TRY(with(device(), [&]() -> Status {
         const Status status =
             checked(driver_.enable_peer(peer, 0), "hipDeviceEnablePeerAccess");
-        if (status || status.error().provider_errno != kHipPeerEnabled) return status;
+        if (status || status.error().provider_errno != kGpuPeerEnabled) return status;
         answer = PeerAccess::was_enabled;
         return {};
     }));
@@ -172,7 +149,7 @@ Status HipRuntime::disable_peer_access(int peer) {
 
 Status HipRuntime::allocate_zeroed(void*& made, std::size_t bytes) {
     // While kernels run, flags in other memory do not become visible to other devices.
-    if (driver_.allocate(&made, bytes, kHipUncached) != kHipOk) {
+    if (driver_.allocate(&made, bytes, kHipUncached) != kGpuOk) {
         static_cast<void>(driver_.last_error());
         DUOFI_TRY(checked(driver_.allocate(&made, bytes, kHipFineGrained), "hipExtMallocWithFlags"));
     }
@@ -183,9 +160,7 @@ Status HipRuntime::allocate_zeroed(void*& made, std::size_t bytes) {
 }
 
 Result<void*> HipRuntime::allocate(std::size_t bytes) {
-    if (bytes == 0 || bytes > SIZE_MAX - kDeviceUnit)
-        return fail(Errc::invalid_argument, "hipExtMallocWithFlags", kHipInvalidValue);
-    const std::size_t whole = (bytes + kDeviceUnit - 1) / kDeviceUnit * kDeviceUnit;
+    DUOFI_ASSIGN(const std::size_t whole, whole_units(bytes, "hipExtMallocWithFlags"));
     void* made = nullptr;
     DUOFI_TRY(with(device(), [&] { return allocate_zeroed(made, whole); }));
     return made;
@@ -196,11 +171,10 @@ Status HipRuntime::free(void* memory) {
 }
 
 Result<void*> HipRuntime::host_allocate(std::size_t bytes) {
-    constexpr unsigned kPortable = 1;
-    if (bytes == 0) return fail(Errc::invalid_argument, "hipHostMalloc", kHipInvalidValue);
+    if (bytes == 0) return fail(Errc::invalid_argument, "hipHostMalloc", kGpuInvalidValue);
     void* made = nullptr;
     DUOFI_TRY(with(device(), [&] {
-        return checked(driver_.host_allocate(&made, bytes, kPortable), "hipHostMalloc");
+        return checked(driver_.host_allocate(&made, bytes, kGpuHostPortable), "hipHostMalloc");
     }));
     std::memset(made, 0, bytes);
     return made;
@@ -229,23 +203,19 @@ Status HipRuntime::copy(void* to, const void* from, std::size_t bytes) {
 
 Result<IpcHandle> HipRuntime::ipc_get(void* memory) {
     DUOFI_ASSIGN(const PointerFacts facts, classify(memory));
-    if (facts.kind != MemoryKind::device || facts.base != memory)
-        return fail(Errc::invalid_argument, messages::kNotAnAllocation);
-    HipIpcHandle handle;
+    DUOFI_TRY(check_whole_allocation(facts, memory));
+    GpuIpcHandle handle;
     DUOFI_TRY(with(facts.device, [&] {
         return checked(driver_.ipc_get(&handle, memory), "hipIpcGetMemHandle");
     }));
-    IpcHandle bytes;
-    std::memcpy(bytes.data(), handle.reserved, bytes.size());
-    return bytes;
+    return bytes_of(handle);
 }
 
 Result<void*> HipRuntime::ipc_open(const IpcHandle& bytes) {
-    HipIpcHandle handle;
-    std::memcpy(handle.reserved, bytes.data(), bytes.size());
+    const GpuIpcHandle handle = gpu_handle_of(bytes);
     void* opened = nullptr;
     DUOFI_TRY(with(device(), [&] {
-        return checked(driver_.ipc_open(&opened, handle, kHipIpcLazyPeerAccess),
+        return checked(driver_.ipc_open(&opened, handle, kGpuIpcLazyPeerAccess),
                        "hipIpcOpenMemHandle");
     }));
     imports_.opened(opened, device());
@@ -261,8 +231,8 @@ Status HipRuntime::ipc_close(void* memory) {
 Result<PointerFacts> HipRuntime::classify(const void* pointer) {
     PointerFacts facts;
     HipPointer found{};
-    const HipResult known = driver_.pointer_attributes(&found, pointer);
-    if (known == kHipInvalidValue) {  // not an address of the runtime
+    const GpuResult known = driver_.pointer_attributes(&found, pointer);
+    if (known == kGpuInvalidValue) {  // not an address of the runtime
         static_cast<void>(driver_.last_error());
         return facts;
     }
@@ -280,20 +250,14 @@ Result<PointerFacts> HipRuntime::classify(const void* pointer) {
 Result<DmabufRange> HipRuntime::export_dmabuf(const void* pointer, std::size_t bytes) {
     if (driver_.range_handle == nullptr) return fail(Errc::unsupported, messages::kNotOffered);
     DUOFI_ASSIGN(const PointerFacts facts, classify(pointer));
-    const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
-    const std::uintptr_t room = reinterpret_cast<std::uintptr_t>(facts.base) + facts.bytes - begin;
-    if (facts.kind != MemoryKind::device || bytes == 0 || bytes > room)
-        return fail(Errc::invalid_argument, messages::kNotDeviceMemory);
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const std::uintptr_t first = begin / page * page;
-    const std::uintptr_t end = (begin + bytes + page - 1) / page * page;
+    DUOFI_ASSIGN(const PageRange pages, pages_around(facts, pointer, bytes));
     int fd = -1;
     DUOFI_TRY(with(facts.device, [&] {
-        return checked(driver_.range_handle(&fd, reinterpret_cast<void*>(first), end - first,
-                                            kHipRangeDmabuf, 0),
+        return checked(driver_.range_handle(&fd, reinterpret_cast<void*>(pages.first), pages.bytes,
+                                            kGpuRangeDmabuf, 0),
                        "hipMemGetHandleForAddressRange");
     }));
-    return DmabufRange{UniqueFd(fd), begin - first};
+    return DmabufRange{UniqueFd(fd), pages.offset};
 }
 
 }  // namespace
@@ -305,15 +269,15 @@ Result<std::unique_ptr<DeviceRuntime>> open_hip_runtime(const OpenOptions& optio
     HipDriver driver{};
     DUOFI_TRY(bind_hip(library, driver));
     int version = 0;
-    if (const HipResult code = driver.init(0); code != kHipOk)
+    if (const GpuResult code = driver.init(0); code != kGpuOk)
         return did_not_start(library, "hipInit", code, driver.error_string(code));
-    if (const HipResult code = driver.runtime_version(&version); code != kHipOk)
+    if (const GpuResult code = driver.runtime_version(&version); code != kGpuOk)
         return did_not_start(library, "hipRuntimeGetVersion", code, driver.error_string(code));
     if (version < kLeastVersion) return too_old(library, version, kLeastVersion);
     int devices = 0;
-    const HipResult counted = driver.device_count(&devices);
+    const GpuResult counted = driver.device_count(&devices);
     static_cast<void>(driver.last_error());
-    if (counted != kHipOk || devices == 0)
+    if (counted != kGpuOk || devices == 0)
         return did_not_start(library, "hipGetDeviceCount", counted, "no device");
     return std::make_unique<HipRuntime>(library, driver, version, devices);
 }

@@ -102,6 +102,9 @@ class NeuronRuntime final : public DeviceRuntime {
         std::size_t offset = 0;
         std::size_t room = 0;
     };
+    using Blocks = std::map<std::uintptr_t, Block>;  ///< by address
+    /// The allocation that holds it; end() when none does. Lock held.
+    [[nodiscard]] Blocks::const_iterator around(const void* pointer) const;
     [[nodiscard]] Place place_of(const void* pointer);
     [[nodiscard]] int mla_of(int device) const noexcept { return device / cores_per_mla_; }
 
@@ -111,7 +114,7 @@ class NeuronRuntime final : public DeviceRuntime {
     int virtual_core_size_ = 1;
     int cores_per_mla_ = 1;
     std::mutex mutex_;
-    std::map<std::uintptr_t, Block> blocks_;  ///< by address
+    Blocks blocks_;
 };
 
 Status NeuronRuntime::read_instance() {
@@ -234,14 +237,19 @@ Status NeuronRuntime::host_free(void* memory) {
     return {};
 }
 
-NeuronRuntime::Place NeuronRuntime::place_of(const void* pointer) {
+NeuronRuntime::Blocks::const_iterator NeuronRuntime::around(const void* pointer) const {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    const std::scoped_lock lock(mutex_);
     auto block = blocks_.upper_bound(address);
-    if (block == blocks_.begin()) return {};
+    if (block == blocks_.begin()) return blocks_.end();
     --block;
-    const std::size_t offset = address - block->first;
-    if (offset >= block->second.bytes) return {};
+    return address - block->first < block->second.bytes ? block : blocks_.end();
+}
+
+NeuronRuntime::Place NeuronRuntime::place_of(const void* pointer) {
+    const std::scoped_lock lock(mutex_);
+    const auto block = around(pointer);
+    if (block == blocks_.end()) return {};
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(pointer) - block->first;
     return {block->second.tensor, offset, block->second.bytes - offset};
 }
 
@@ -280,12 +288,9 @@ Status NeuronRuntime::copy(void* to, const void* from, std::size_t bytes) {
 }
 
 Result<PointerFacts> NeuronRuntime::classify(const void* pointer) {
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     const std::scoped_lock lock(mutex_);
-    auto block = blocks_.upper_bound(address);
-    if (block == blocks_.begin()) return PointerFacts{};
-    --block;
-    if (address - block->first >= block->second.bytes) return PointerFacts{};
+    const auto block = around(pointer);
+    if (block == blocks_.end()) return PointerFacts{};
     return PointerFacts{MemoryKind::device, block->second.device,
                         reinterpret_cast<void*>(block->first), block->second.bytes};
 }

@@ -119,16 +119,15 @@ class Service {
             if (tick) next_tick = now + kTick;
             bool owed = awake_.exchange(false, std::memory_order_relaxed);
             if (owed) pause = kFirstPause;
-            Nanoseconds longest = kLongestPause;  // of a target that looks by the clock
+            Nanoseconds longest = kTick;  // shorter for targets that are looked at by the clock
             for (Served& served : served_) {
                 owed = serve(served, now, tick) || owed;
                 if (!served.passive || served.asleep) continue;
                 longest = std::min(longest, now - served.busy_at < kEager ? kFirstPause : kPassivePause);
             }
-            Nanoseconds wait = owed ? pause : std::max<Nanoseconds>(next_tick - now_ns(), 0);
+            const Nanoseconds wait = owed ? pause : std::max<Nanoseconds>(next_tick - now_ns(), 0);
             pause = owed ? std::min(pause * 2, kLongestPause) : kFirstPause;
-            if (longest < kLongestPause) wait = std::min(wait, longest);
-            sleep(lock, wait);
+            sleep(lock, std::min(wait, longest));
         }
     }
 

@@ -159,6 +159,13 @@ FileResult<TopoModel> model_of_hwloc_file(const std::string& path, const XmlElem
     return model_of_tree(machine->io_tree(), Accelerators::all);
 }
 
+IoTree tree_of_this_machine() {
+    const auto machine = topology::Machine::load(topology::IoKeep::all);
+    IoTree tree = machine ? machine->io_tree() : topology::read_io_tree(topology::Sysfs());
+    tree.source = machine ? "hwloc live" : "fallback: sysfs";
+    return tree;
+}
+
 }  // namespace
 
 bool is_accelerator(const IoObject& object) noexcept {
@@ -177,13 +184,8 @@ TopoModel model_of_tree(const IoTree& tree, Accelerators accelerators) {
 }
 
 TopoModel model_of_this_machine(Accelerators accelerators) {
-    if (const auto machine = topology::Machine::load(topology::IoKeep::all)) {
-        IoTree tree = machine->io_tree();
-        tree.source = "hwloc live";
-        return model_of_tree(tree, accelerators);
-    }
-    IoTree tree = topology::read_io_tree(topology::Sysfs());
-    tree.source = "fallback: sysfs";
+    // Read once, however many communicators ask. Other statics may still be in use at exit.
+    static const IoTree& tree = *new IoTree(tree_of_this_machine());
     return model_of_tree(tree, accelerators);
 }
 

@@ -1,3 +1,4 @@
+#include "p2p/caller_setting.hpp"
 #include "p2p/gate/system.hpp"
 
 #include <algorithm>
@@ -24,14 +25,7 @@ constexpr std::size_t kMostLoggedRanks = 64;
 
 std::int64_t number_of(const char* name, const std::string& text, std::int64_t low,
                        std::int64_t high, std::int64_t otherwise) {
-    if (text.empty()) return otherwise;
-    const Result<std::int64_t> value = parse_integer(text, low, high);
-    if (value) {
-        log::info(NCCL_ENV, messages::kP2pSetByEnvironment, name, text);
-        return *value;
-    }
-    log::warn(NCCL_ENV, messages::kP2pBadSetting, name, text, "a whole number");
-    return otherwise;
+    return caller_setting(name, text, parse_integer(text, low, high), otherwise);
 }
 
 /// G6 by the runtime; devices that this process does not see are taken to be reachable.

@@ -10,6 +10,7 @@
 #include "common/util/messages/p2p.hpp"
 #include "common/util/parse.hpp"
 #include "common/util/version.hpp"
+#include "p2p/caller_setting.hpp"
 #include "p2p/gate/system.hpp"
 #include "p2p/transport/communicator.hpp"
 #include "p2p/transport/peer_info.hpp"
@@ -21,17 +22,9 @@ namespace {
 constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr Nanoseconds kHoldTime = 2 * kSecond;
 
-/// A number that the user gave in another owner's variable; the default when it is none.
 std::int64_t number_of(const char* name, const std::string& text, std::int64_t low,
                        std::int64_t high, std::int64_t otherwise) {
-    if (text.empty()) return otherwise;
-    const Result<std::int64_t> value = parse_size(text, low, high);
-    if (value) {
-        log::info(NCCL_ENV, messages::kP2pSetByEnvironment, name, text);
-        return *value;
-    }
-    log::warn(NCCL_ENV, messages::kP2pBadSetting, name, text, "a whole number");
-    return otherwise;
+    return caller_setting(name, text, parse_size(text, low, high), otherwise);
 }
 
 bool flag_of(const char* name, const std::string& text) {

@@ -44,7 +44,7 @@ struct Turn {
         const ncclResult_t result = edge.context->api().test(request, &done, &bytes);
         if (result != ncclSuccess || done != 0) request = nullptr;
         complete = result == ncclSuccess && done != 0;
-        return result;
+        return result == ncclSuccess ? result : failed("test", result);
     }
 
     ncclProxyArgs& args;
@@ -83,8 +83,7 @@ ncclResult_t complete_sent(Turn& turn) {
     bool complete = false;
     int bytes = 0;
     const ncclResult_t result = turn.test(now.done, complete, bytes);
-    if (result != ncclSuccess) return turn.failed("test", result);
-    if (!complete) return ncclSuccess;
+    if (result != ncclSuccess || !complete) return result;
     now.done += turn.n;
     Memory::store_release(&turn.edge.send_mem->head, now.done);
     turn.args.moved = true;
@@ -149,8 +148,7 @@ ncclResult_t take_received(Turn& turn) {
     bool complete = false;
     int bytes = 0;
     const ncclResult_t result = turn.test(now.received, complete, bytes);
-    if (result != ncclSuccess) return turn.failed("test", result);
-    if (!complete) return ncclSuccess;
+    if (result != ncclSuccess || !complete) return result;
     const bool lines = turn.args.work.protocol != Protocol::simple;
     const std::size_t arrived = bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
     if (arrived > turn.n * turn.slot_bytes) return turn.failed("test", ncclInternalError);

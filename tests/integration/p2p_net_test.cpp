@@ -104,15 +104,17 @@ TEST(P2pNet, NothingIsLeftBehind_V31) {
     run_group("p2p_net_life", options);
 }
 
+ncclResult_t largest_of_all(P2pMember& member, std::vector<std::int32_t>& data) {
+    return duofiP2pAllReduce(data.data(), data.data(), data.size(), duofiP2pInt32, duofiP2pMax,
+                             member.comm());
+}
+
 /// Rank 1 dies in the middle of traffic; the others learn of it, and from no timeout.
 DUOFI_RANK_BODY(p2p_net_death) {
     become_node(rank);
     run_members(rank, [&](P2pMember& member) {
         std::vector<std::int32_t> data(5000, 1);
-        const auto operation = [&] {
-            return duofiP2pAllReduce(data.data(), data.data(), data.size(), duofiP2pInt32,
-                                     duofiP2pMax, member.comm());
-        };
+        const auto operation = [&] { return largest_of_all(member, data); };
         for (int i = 0; i < 20; ++i) member.require_success(operation(), "all-reduce");
         if (rank.number("nets", 0) != 0)
             require(edge_to(member, (member.rank() + 1) % member.size()) == "NET_NEURON",
@@ -146,10 +148,7 @@ DUOFI_RANK_BODY(p2p_net_abort) {
     become_node(rank);
     run_members(rank, [&](P2pMember& member) {
         std::vector<std::int32_t> data(5000, 1);
-        const auto operation = [&] {
-            return duofiP2pAllReduce(data.data(), data.data(), data.size(), duofiP2pInt32,
-                                     duofiP2pMax, member.comm());
-        };
+        const auto operation = [&] { return largest_of_all(member, data); };
         for (int i = 0; i < 5; ++i) member.require_success(operation(), "all-reduce");
         const Nanoseconds start = now_ns();
         if (member.rank() != 0) {

@@ -1,7 +1,7 @@
 // The three runtimes over mock drivers that behave as documented (V-26): what all have in common,
 // for each of them.
 // Units: common/memory/device_runtime common/memory/driver_library common/memory/cuda_driver
-// common/memory/cuda_runtime common/memory/hip_driver common/memory/hip_runtime
+// common/memory/cuda_runtime common/memory/gpu_driver common/memory/hip_driver common/memory/hip_runtime
 // common/memory/neuron_driver common/memory/neuron_runtime
 #include <dlfcn.h>
 #include <unistd.h>

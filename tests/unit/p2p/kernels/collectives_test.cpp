@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "tests/support/failure.hpp"
 #include "tests/unit/p2p/kernels/wired.hpp"
 
 namespace duofi::test {
@@ -164,11 +165,7 @@ void run_plan(const Plan& plan, Mesh& mesh) {
     }
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kPlans = 10;  // of the same sequence: each costs ten times as much
-#else
-constexpr int kPlans = 40;
-#endif
+constexpr int kPlans = kSanitized ? 10 : 40;  // of the same sequence: each costs ten times as much there
 
 Plan random_plan(std::mt19937_64& random, const Mesh& mesh, EdgeMode mode) {
     constexpr std::size_t kCounts[] = {0,    1,    2,    7,    8,    9,    31,   120,

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "p2p/kernels/transfer.hpp"
+#include "tests/support/failure.hpp"
 #include "tests/unit/p2p/kernels/wired.hpp"
 
 namespace duofi::test {
@@ -18,12 +19,7 @@ using p2p::Protocol;
 
 int messages_per_case() {
     const char* text = std::getenv("DUOFI_TEST_MESSAGES");
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    constexpr int kDefault = 500;  // each costs ten times as much
-#else
-    constexpr int kDefault = 5'000;
-#endif
-    return text ? std::atoi(text) : kDefault;
+    return text ? std::atoi(text) : kSanitized ? 500 : 5'000;  // each costs ten times as much there
 }
 
 /// Best effort: without the right to it the scheduler's choice is as good.

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "p2p/kernels/transfer.hpp"
+#include "tests/support/failure.hpp"
 #include "tests/unit/p2p/kernels/wired.hpp"
 
 namespace duofi::test {
@@ -137,9 +138,8 @@ int messages_per_case() {
 class Silence : public testing::Test {
   protected:
     void SetUp() override {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-        GTEST_SKIP() << "the sanitizer's runtime makes system calls of its own";
-#endif
+        if (kSanitized)
+            GTEST_SKIP() << "the sanitizer's runtime makes system calls of its own";
         if (std::thread::hardware_concurrency() < 2)
             GTEST_SKIP() << "needs a CPU per kernel thread";
         if (!filters_work()) GTEST_SKIP() << "this kernel refuses seccomp filters";

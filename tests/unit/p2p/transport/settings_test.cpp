@@ -1,5 +1,5 @@
 // What users set, and what comes of it.
-// Units: p2p/transport/communicator_init.
+// Units: p2p/transport/communicator_init, p2p/caller_setting.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
