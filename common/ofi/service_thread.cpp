@@ -26,7 +26,7 @@ constexpr Nanoseconds kLongestPause = kMillisecond;
 // A target that was busy a moment ago is looked at this often; after kLinger without traffic the thread sleeps until
 // something arrives, where the provider can tell (Endpoint::arm).
 constexpr Nanoseconds kPassivePause = 300 * kMicrosecond;
-constexpr Nanoseconds kEager = 2 * kMillisecond;  // after traffic, or a ring: what rang comes a little behind
+constexpr Nanoseconds kEager = 2 * kMillisecond;  // after a ring: the rest of what rang comes a little behind
 constexpr Nanoseconds kLinger = 200 * kMillisecond;
 constexpr int kMostFalseAlarms = 32;
 
@@ -35,6 +35,7 @@ struct Served {
     std::uint64_t polls_seen;
     std::uint64_t completions_seen = 0;
     Nanoseconds busy_at = 0;
+    Nanoseconds rung_at = 0;
     bool passive = false;   ///< as of the last look
     bool asleep = false;    ///< armed: its descriptor tells when something arrives
     int false_alarms = 0;   ///< in a row
@@ -123,7 +124,7 @@ class Service {
             for (Served& served : served_) {
                 owed = serve(served, now, tick) || owed;
                 if (!served.passive || served.asleep) continue;
-                longest = std::min(longest, now - served.busy_at < kEager ? kFirstPause : kPassivePause);
+                longest = std::min(longest, now - served.rung_at < kEager ? kFirstPause : kPassivePause);
             }
             const Nanoseconds wait = owed ? pause : std::max<Nanoseconds>(next_tick - now_ns(), 0);
             pause = owed ? std::min(pause * 2, kLongestPause) : kFirstPause;
@@ -151,7 +152,7 @@ class Service {
             });
             if (!served.asleep || !told) continue;
             served.asleep = false;
-            served.busy_at = now_ns();  // what rang may come a little behind its ring
+            served.busy_at = served.rung_at = now_ns();
             // A descriptor that keeps calling for nothing is of no use: back to looking by the clock.
             if (++served.false_alarms > kMostFalseAlarms) served.endpoint->forget_wait_descriptor();
         }
