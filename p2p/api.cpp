@@ -13,14 +13,13 @@
 #include "p2p/transport/net_context.hpp"
 
 namespace duofi::p2p {
-namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
-
-Status bad(const char* function, const char* what) {
-    log::warn(kLog, messages::kP2pBadArgument, function, what);
+Status bad_argument(const char* function, const char* what, unsigned long subsystems) {
+    log::warn(subsystems, messages::kP2pBadArgument, function, what);
     return fail(Errc::invalid_argument, function);
 }
+
+namespace {
 
 Result<CommunicatorOptions> options_of(const duofiP2pConfig* config) {
     CommunicatorOptions options;
@@ -29,11 +28,11 @@ Result<CommunicatorOptions> options_of(const duofiP2pConfig* config) {
     options.device = config->device;
     options.channels = config->channels;
     if (config->timeoutMs < 0)
-        return tl::unexpected(bad("duofiP2pCommCreate", "the time is negative").error());
+        return tl::unexpected(bad_argument("duofiP2pCommCreate", "the time is negative").error());
     options.timeout = config->timeoutMs * kMillisecond;
     for (std::size_t i = 0; i < options.buffer_bytes.size(); ++i) {
         if (config->buffSize[i] < 0)
-            return tl::unexpected(bad("duofiP2pCommCreate", "a buffer size is negative").error());
+            return tl::unexpected(bad_argument("duofiP2pCommCreate", "a buffer size is negative").error());
         options.buffer_bytes[i] = static_cast<std::size_t>(config->buffSize[i]);
     }
     return options;
@@ -51,17 +50,17 @@ Status create(duofiP2pComm** comm, const duofiP2pBootstrap* functions,
               const duofiP2pConfig* config) {
     adopt_logger(config != nullptr ? config->logger : nullptr);
     if (comm == nullptr || functions == nullptr)
-        return bad("duofiP2pCommCreate", "an argument is NULL");
+        return bad_argument("duofiP2pCommCreate", "an argument is NULL");
     *comm = nullptr;
     if (config != nullptr && config->version != DUOFI_P2P_CONFIG_VERSION)
-        return bad("duofiP2pCommCreate", "the configuration has another version");
+        return bad_argument("duofiP2pCommCreate", "the configuration has another version");
     auto made = std::make_unique<duofiP2pComm>();
     Bootstrap* bootstrap = ready_made(*functions);
     if (bootstrap == nullptr) {
         made->bootstrap = caller_bootstrap(*functions);
         bootstrap = made->bootstrap.get();
     }
-    if (bootstrap == nullptr) return bad("duofiP2pCommCreate", "the bootstrap is incomplete");
+    if (bootstrap == nullptr) return bad_argument("duofiP2pCommCreate", "the bootstrap is incomplete");
     DUOFI_ASSIGN(CommunicatorOptions options, options_of(config));
     options.protocols = allowed_protocols();
     DUOFI_ASSIGN(made->communicator, Communicator::create(*bootstrap, options));
@@ -90,14 +89,14 @@ Status connect_all(duofiP2pComm* comm) {
 
 Status edge(duofiP2pComm* comm, int peer, const char** text) {
     if (text == nullptr || !comm->communicator->comm().known(peer))
-        return bad("duofiP2pEdge", "no such rank, or an argument is NULL");
+        return bad_argument("duofiP2pEdge", "no such rank, or an argument is NULL");
     *text = comm->communicator->edge_text(peer);
     return {};
 }
 
 Status allocate(void** memory, std::size_t bytes) {
     if (memory == nullptr || bytes == 0)
-        return bad("duofiP2pMemAlloc", "no bytes, or an argument is NULL");
+        return bad_argument("duofiP2pMemAlloc", "no bytes, or an argument is NULL");
     DUOFI_ASSIGN(void* made, runtime::allocate(bytes));
     // All of it at once: users touch it without asking again.
     if (Status reserved = runtime::reserve(made, bytes); !reserved) {

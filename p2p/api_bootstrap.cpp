@@ -8,9 +8,7 @@
 #include "common/util/fork_mark.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
-#include "p2p/caller_bootstrap.hpp"
-#include "p2p/last_error.hpp"
-#include "p2p/p2p.h"
+#include "p2p/api_comm.hpp"
 #include "p2p/transport/store_bootstrap.hpp"
 #include "p2p/transport/thread_bootstrap.hpp"
 
@@ -18,11 +16,6 @@ namespace duofi::p2p {
 namespace {
 
 constexpr int kMostThreads = 1024;
-
-Status bad(const char* function, const char* what) {
-    log::warn(NCCL_INIT | NCCL_P2P, messages::kP2pBadArgument, function, what);
-    return fail(Errc::invalid_argument, function);
-}
 
 /// The exchange over a store that it owns. In a forked child, whose parent owns the connection and
 /// the serving thread, it refuses all calls and ends without a word.
@@ -81,9 +74,9 @@ Status tcp(const char* host, int port, int rank, int size, int timeout_ms,
            duofiP2pBootstrap* bootstrap) {
     adopt_logger(nullptr);
     if (host == nullptr || bootstrap == nullptr)
-        return bad("duofiP2pBootstrapTcp", "an argument is NULL");
+        return bad_argument("duofiP2pBootstrapTcp", "an argument is NULL");
     if (port < 1 || port > 65535 || size < 1 || rank < 0 || rank >= size || timeout_ms < 0)
-        return bad("duofiP2pBootstrapTcp", "port, rank, size or time out of range");
+        return bad_argument("duofiP2pBootstrapTcp", "port, rank, size or time out of range");
     bootstrap::LaunchFacts facts;
     facts.rank = rank;
     facts.size = size;
@@ -98,7 +91,7 @@ Status tcp(const char* host, int port, int rank, int size, int timeout_ms,
 Status threads(int size, duofiP2pBootstrap* bootstraps) {
     adopt_logger(nullptr);
     if (bootstraps == nullptr || size < 1 || size > kMostThreads)
-        return bad("duofiP2pBootstrapThreads", "size out of range, or an argument is NULL");
+        return bad_argument("duofiP2pBootstrapThreads", "size out of range, or an argument is NULL");
     int rank = 0;
     for (std::unique_ptr<Bootstrap>& end : thread_bootstraps(size))
         bootstraps[rank++] = as_functions(*end.release());
@@ -108,7 +101,7 @@ Status threads(int size, duofiP2pBootstrap* bootstraps) {
 Status free_ready_made(duofiP2pBootstrap* bootstrap) {
     if (bootstrap == nullptr) return {};
     Bootstrap* ours = ready_made(*bootstrap);
-    if (ours == nullptr) return bad("duofiP2pBootstrapFree", "not a ready-made bootstrap");
+    if (ours == nullptr) return bad_argument("duofiP2pBootstrapFree", "not a ready-made bootstrap");
     delete ours;
     *bootstrap = {};
     return {};

@@ -7,6 +7,7 @@
 #include "common/abi/boundary.hpp"
 #include "p2p/caller_bootstrap.hpp"
 #include "p2p/last_error.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/operations.hpp"
 #include "p2p/p2p.h"
 #include "p2p/transport/communicator.hpp"
@@ -19,6 +20,9 @@ struct duofiP2pComm {
 };
 
 namespace duofi::p2p {
+
+/// Errc::invalid_argument of a call of p2p.h, said in one line of the given subsystems.
+[[nodiscard]] Status bad_argument(const char* function, const char* what, unsigned long subsystems = kSetupLog);
 
 /// Calls Function(comm, arguments...) behind the boundary and keeps the reason of a failure.
 template <auto Function, typename... Arguments>

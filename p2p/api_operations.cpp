@@ -12,8 +12,7 @@ namespace duofi::p2p {
 namespace {
 
 Status bad(const char* what) {
-    log::warn(NCCL_COLL | NCCL_P2P, messages::kP2pBadArgument, "collective", what);
-    return fail(Errc::invalid_argument, "collective");
+    return bad_argument("collective", what, NCCL_COLL | NCCL_P2P);
 }
 
 std::optional<DataType> type_of(duofiP2pDataType type) {

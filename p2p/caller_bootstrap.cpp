@@ -77,7 +77,7 @@ ncclResult_t answer(const Status& done) {
     return done.error().code == Errc::timed_out ? ncclTimeout : abi::result_of(done.error());
 }
 
-ncclResult_t all_gather(void* context, const void* mine, void* all, std::size_t bytes,
+ncclResult_t forward_all_gather(void* context, const void* mine, void* all, std::size_t bytes,
                         const char* name, int timeout_ms) {
     auto& ours = *static_cast<Bootstrap*>(context);
     return answer(ours.all_gather(
@@ -86,14 +86,14 @@ ncclResult_t all_gather(void* context, const void* mine, void* all, std::size_t 
         from_now(timeout_ms)));
 }
 
-ncclResult_t send(void* context, int peer, unsigned type, const void* data, std::size_t bytes,
+ncclResult_t forward_send(void* context, int peer, unsigned type, const void* data, std::size_t bytes,
                   const char* name, int timeout_ms) {
     return answer(static_cast<Bootstrap*>(context)->send(
         peer, static_cast<MessageType>(type), {static_cast<const std::byte*>(data), bytes}, name,
         from_now(timeout_ms)));
 }
 
-ncclResult_t receive(void* context, int peer, unsigned* type, void* data, std::size_t capacity,
+ncclResult_t forward_receive(void* context, int peer, unsigned* type, void* data, std::size_t capacity,
                      std::size_t* bytes, const char* name, int timeout_ms) {
     const Result<Message> message =
         static_cast<Bootstrap*>(context)->receive(peer, name, from_now(timeout_ms));
@@ -105,7 +105,7 @@ ncclResult_t receive(void* context, int peer, unsigned* type, void* data, std::s
     return ncclSuccess;
 }
 
-constexpr decltype(duofiP2pBootstrap::send) kSend = abi::entry<&send>;
+constexpr decltype(duofiP2pBootstrap::send) kSend = abi::entry<&forward_send>;
 
 }  // namespace
 
@@ -122,9 +122,9 @@ duofiP2pBootstrap as_functions(Bootstrap& bootstrap) {
             .rank = bootstrap.rank(),
             .size = bootstrap.size(),
             .context = &bootstrap,
-            .allGather = abi::entry<&all_gather>,
+            .allGather = abi::entry<&forward_all_gather>,
             .send = kSend,
-            .recv = abi::entry<&receive>};
+            .recv = abi::entry<&forward_receive>};
 }
 
 Bootstrap* ready_made(const duofiP2pBootstrap& functions) noexcept {

@@ -15,10 +15,6 @@ namespace {
 /// A further channel pays from this many bytes per edge on.
 constexpr std::size_t kBytesPerChannel = 256 * 1024;
 
-std::size_t at(int index) noexcept {
-    return static_cast<std::size_t>(index);
-}
-
 }  // namespace
 
 Operations::Operations(Communicator& communicator, ProtocolSet allowed)

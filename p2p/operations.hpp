@@ -19,6 +19,11 @@
 
 namespace duofi::p2p {
 
+/// A rank, channel or direction as an index.
+[[nodiscard]] constexpr std::size_t at(int index) noexcept {
+    return static_cast<std::size_t>(index);
+}
+
 /// A message of a transfer; `peer` -1: none.
 struct Outgoing {
     const void* data = nullptr;

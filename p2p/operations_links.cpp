@@ -8,14 +8,6 @@
 #include "p2p/transport/p2p_transport.hpp"
 
 namespace duofi::p2p {
-namespace {
-
-std::size_t at(int index) noexcept {
-    return static_cast<std::size_t>(index);
-}
-
-}  // namespace
-
 /// A proxy works on each step while its kernel waits: it needs a CPU, too.
 void Operations::share_cpus() noexcept {
     const SpinPolicy crowded = SpinPolicy::for_threads(~0U, communicator_.settings().p2p_spin);

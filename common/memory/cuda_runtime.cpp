@@ -13,7 +13,7 @@
 namespace duofi::memory {
 namespace {
 
-constexpr int kLeastVersion = 11000;
+constexpr int kLeastCuda = 11000;
 
 CudaAddress address_of(const void* pointer) noexcept {
     return reinterpret_cast<std::uintptr_t>(pointer);
@@ -323,7 +323,7 @@ Result<std::unique_ptr<DeviceRuntime>> open_cuda_runtime(const OpenOptions& opti
     int version = 0;
     if (const GpuResult code = driver.driver_version(&version); code != kGpuOk)
         return did_not_start(library, "cuDriverGetVersion", code, text(code));
-    if (version < kLeastVersion) return too_old(library, version, kLeastVersion);
+    if (version < kLeastCuda) return too_old(library, version, kLeastCuda);
     if (const GpuResult code = driver.init(0); code != kGpuOk)
         return did_not_start(library, "cuInit", code, text(code));
     int devices = 0;

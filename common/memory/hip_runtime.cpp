@@ -13,7 +13,7 @@
 namespace duofi::memory {
 namespace {
 
-constexpr int kLeastVersion = 50000000;
+constexpr int kLeastHip = 50000000;
 
 class HipRuntime final : public DeviceRuntime {
   public:
@@ -273,7 +273,7 @@ Result<std::unique_ptr<DeviceRuntime>> open_hip_runtime(const OpenOptions& optio
         return did_not_start(library, "hipInit", code, driver.error_string(code));
     if (const GpuResult code = driver.runtime_version(&version); code != kGpuOk)
         return did_not_start(library, "hipRuntimeGetVersion", code, driver.error_string(code));
-    if (version < kLeastVersion) return too_old(library, version, kLeastVersion);
+    if (version < kLeastHip) return too_old(library, version, kLeastHip);
     int devices = 0;
     const GpuResult counted = driver.device_count(&devices);
     static_cast<void>(driver.last_error());

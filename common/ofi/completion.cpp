@@ -38,11 +38,19 @@ void Endpoint::rx_complete(Operation& op, const Completion& completion) noexcept
     --self.posted_;
     if (self.closing_) return;
     if (completion.error != 0) {
-        log::trace(log::net, "NET/OFI receive packet failed: {}", error_text(completion.error));
         self.post_receive(&packet);
+        self.lose_message(completion.error);
         return;
     }
     self.on_packet(&packet, completion.length);
+}
+
+// A connection that ends takes the rest of its last message along; the watch finds that peer. Anything else has cost a
+// message of nobody knows which peer, and each of them might wait for it for ever.
+void Endpoint::lose_message(int error) noexcept {
+    log::trace(log::net, "NET/OFI receive packet failed: {}", error_text(error));
+    if (error == FI_ECANCELED || errc_of(error) == Errc::remote) return;
+    for (std::size_t i = 0; i < peers_.size(); ++i) lose_peer(*peers_[i], messages::kMessageLost);  // users may add some
 }
 
 void Endpoint::on_packet(RxPacket* packet, std::size_t length) noexcept {

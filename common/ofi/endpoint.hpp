@@ -172,6 +172,7 @@ class Endpoint {
     void drain_error() noexcept;
     void post_receive(RxPacket* packet) noexcept;
     void post_waiting() noexcept;
+    void lose_message(int error) noexcept;
     void on_packet(RxPacket* packet, std::size_t length) noexcept;
     void on_endpoint_message(const Message& message) noexcept;
     void answer_unknown_port(const Message& message) noexcept;

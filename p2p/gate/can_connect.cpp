@@ -7,11 +7,11 @@
 #include "common/util/messages/p2p.hpp"
 #include "common/util/messages/p2p_gate.hpp"
 #include "p2p/gate/pods.hpp"
+#include "p2p/log_subsystems.hpp"
 
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr int kReadCapability = 80;
 
 using Pair = std::pair<const ncclPeerInfo*, const ncclPeerInfo*>;
@@ -125,10 +125,10 @@ GateStep gate(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerI
     if (found.step != GateStep::access) return found.step;
     const auto [low, high] = in_order(a, b);
     if (found.query_failed)
-        log::info(kLog, messages::kP2pQueryFailed, low->cudaDev, bus(*low), high->cudaDev,
+        log::info(kSetupLog, messages::kP2pQueryFailed, low->cudaDev, bus(*low), high->cudaDev,
                   bus(*high));
     else
-        log::info(kLog, messages::kP2pCouldNotEnable, low->cudaDev, bus(*low), high->cudaDev,
+        log::info(kSetupLog, messages::kP2pCouldNotEnable, low->cudaDev, bus(*low), high->cudaDev,
                   bus(*high));
     return found.step;
 }
@@ -141,7 +141,7 @@ ncclResult_t can_connect(int* ret, ncclTopoSystem* topo, ncclTopoGraph* /*graph*
     const GateStep step = gate(*topo, *me, *peer);
     if (step == GateStep::path && topo->placement && !topo->placement->knows(*me)) {
         const TopoModel* machine = topo->placement->machine_of(*me);
-        log::warn(kLog, messages::kTopologyUnknownDevice, me->rank, bus(*me),
+        log::warn(kSetupLog, messages::kTopologyUnknownDevice, me->rank, bus(*me),
                   machine != nullptr ? machine->source : "");
         return ncclInternalError;
     }

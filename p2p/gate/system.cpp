@@ -13,13 +13,13 @@
 #include "common/util/parse.hpp"
 #include "p2p/gate/matrix.hpp"
 #include "p2p/gate/nccl_xml.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/runtime/runtime.hpp"
 #include "p2p/runtime/sim.hpp"
 
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 /// Ranks of one server whose matrix is still worth a log.
 constexpr std::size_t kMostLoggedRanks = 64;
 
@@ -77,9 +77,9 @@ void dump(const std::string& path, const TopoModel& machine) {
     std::ofstream file(path);
     file << nccl_xml_of(machine) << std::flush;
     if (file)
-        log::info(kLog, messages::kTopologyDumped, path);
+        log::info(kSetupLog, messages::kTopologyDumped, path);
     else
-        log::warn(kLog, messages::kTopologyDumpFailed, path, std::strerror(errno));
+        log::warn(kSetupLog, messages::kTopologyDumpFailed, path, std::strerror(errno));
 }
 
 void log_matrix(std::span<const ncclPeerInfo> ranks, const ncclPeerInfo& me,
@@ -90,7 +90,7 @@ void log_matrix(std::span<const ncclPeerInfo> ranks, const ncclPeerInfo& me,
     if (here.size() < 2 || here.size() > kMostLoggedRanks || !log::enabled(log::Level::info)) return;
     std::istringstream lines(matrix_text(make_matrix(topo, here), false));
     for (std::string line; std::getline(lines, line);)
-        log::info(kLog, messages::kTopologyMatrix, line);
+        log::info(kSetupLog, messages::kTopologyMatrix, line);
 }
 
 }  // namespace

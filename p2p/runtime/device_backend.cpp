@@ -12,6 +12,7 @@
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p_runtime.hpp"
 #include "p2p/runtime/options.hpp"
+#include "p2p/runtime/slot_error.hpp"
 
 namespace duofi::p2p::device_backend {
 namespace {
@@ -39,15 +40,6 @@ std::atomic<Backend*> in_use{nullptr};
 
 Backend* running() noexcept {
     return in_use.load(std::memory_order_acquire);
-}
-int null_pointer() {
-    return slot_failure(Errc::invalid_argument, messages::kRuntimeNull);
-}
-int not_running() {
-    return slot_failure(Errc::invalid_usage, messages::kNoRuntime);
-}
-int not_ours() {
-    return slot_failure(Errc::invalid_argument, messages::kRuntimeNotOurs);
 }
 std::uintptr_t number(const void* address) noexcept {
     return reinterpret_cast<std::uintptr_t>(address);

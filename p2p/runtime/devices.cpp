@@ -26,7 +26,6 @@ State& state() {
 thread_local int current_device = 0;
 
 int no_device() { return slot_failure(Errc::invalid_argument, messages::kRuntimeDevice); }
-int null_pointer() { return slot_failure(Errc::invalid_argument, messages::kRuntimeNull); }
 
 }  // namespace
 

@@ -19,7 +19,6 @@ struct Event {
     Nanoseconds recorded = 0;
 };
 
-int null_pointer() { return slot_failure(Errc::invalid_argument, messages::kRuntimeNull); }
 
 int create(void** event) {
     if (event == nullptr) return null_pointer();

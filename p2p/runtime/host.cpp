@@ -36,8 +36,6 @@ struct Host {
 // From init to finalize. Slots run between the two only.
 std::atomic<Host*> host{nullptr};
 
-int null_pointer() { return slot_failure(Errc::invalid_argument, messages::kRuntimeNull); }
-int not_running() { return slot_failure(Errc::invalid_usage, messages::kNoRuntime); }
 
 Host* running() noexcept { return host.load(std::memory_order_acquire); }
 
@@ -57,7 +55,7 @@ bool can_bind() {
     return bound;
 }
 
-int init() {
+int init_host() {
     raise_descriptor_limit();
     const Settings& settings = runtime_settings();
     devices::set_device_nodes(devices::device_nodes(settings.p2p_host_devices));
@@ -190,7 +188,7 @@ int end_exports(void* memory) {
 
 constinit const RuntimeTable host_runtime{
     .name = "host",
-    .init = init,
+    .init = init_host,
     .finalize = finalize,
     .capabilities = capabilities,
     .get_device_count = devices::get_device_count,

@@ -133,7 +133,7 @@ int device_by_pci_bus_id(std::int64_t bus_id, int* device) {
     return slot_failure(Errc::invalid_argument, messages::kRuntimeBusId);
 }
 
-int init() {
+int init_sim() {
     const std::string& text = runtime_settings().p2p_sim;
     SimPlan plan;
     if (sim().given) {
@@ -204,7 +204,7 @@ std::uint64_t sim_calls(SimSlot slot) {
 
 constinit const RuntimeTable sim_runtime{
     .name = "sim",
-    .init = init,
+    .init = init_sim,
     .finalize = passing<&T::finalize>,
     .capabilities = passing<&T::capabilities>,
     .get_device_count = devices::get_device_count,

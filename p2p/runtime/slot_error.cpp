@@ -24,6 +24,10 @@ int slot_failure(Errc code, const char* reason) noexcept {
     return last_failure.code;
 }
 
+int null_pointer() noexcept { return slot_failure(Errc::invalid_argument, messages::kRuntimeNull); }
+int not_running() noexcept { return slot_failure(Errc::invalid_usage, messages::kNoRuntime); }
+int not_ours() noexcept { return slot_failure(Errc::invalid_argument, messages::kRuntimeNotOurs); }
+
 const char* slot_error_text(int code) noexcept {
     if (code == kRuntimeOk) return messages::kNoError;
     if (code == kPeerAccessAlreadyEnabled) return messages::kPeerAccessAlready;

@@ -9,6 +9,12 @@ namespace duofi::p2p {
 [[nodiscard]] int slot_code(const Status& status) noexcept;
 [[nodiscard]] int slot_failure(Errc code, const char* reason) noexcept;
 
+/// What the slots of several runtimes refuse: a null pointer, a call before init or after finalize, memory that is none
+/// of the runtime's.
+[[nodiscard]] int null_pointer() noexcept;
+[[nodiscard]] int not_running() noexcept;
+[[nodiscard]] int not_ours() noexcept;
+
 /// The error_string slot: the reason of this thread's last failure if it had that code, else a general text.
 [[nodiscard]] const char* slot_error_text(int code) noexcept;
 

@@ -38,8 +38,6 @@ Memory& memory_of_process() {
 }
 
 std::uintptr_t number(const void* address) noexcept { return reinterpret_cast<std::uintptr_t>(address); }
-int null_pointer() { return slot_failure(Errc::invalid_argument, messages::kRuntimeNull); }
-int not_ours() { return slot_failure(Errc::invalid_argument, messages::kRuntimeNotOurs); }
 
 // Lock held; end() when the address is in none.
 Blocks::iterator around(const void* address) {
@@ -57,7 +55,7 @@ void drop_if_unused(Blocks::iterator block) {
     memory_of_process().blocks.erase(block);
 }
 
-int init() {
+int init_unified() {
     devices::set_device_nodes(devices::device_nodes(runtime_settings().p2p_host_devices));
     return kRuntimeOk;
 }
@@ -174,7 +172,7 @@ int copy_nothing(void* to, const void* from, std::size_t bytes, int kind) { retu
 
 constinit const RuntimeTable unified_runtime{
     .name = "unified",
-    .init = init,
+    .init = init_unified,
     .finalize = finalize,
     .capabilities = capabilities,
     .get_device_count = devices::get_device_count,

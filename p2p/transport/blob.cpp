@@ -7,11 +7,11 @@
 #include "common/local/crc32c.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
+#include "p2p/log_subsystems.hpp"
 
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr std::size_t kTrailerAt = sizeof(p2pConnectInfo);
 constexpr std::size_t kCrcAt = kTrailerAt + offsetof(p2pBlobTrailer, crc);
 
@@ -36,22 +36,22 @@ std::uint64_t epoch_with(const ncclComm& comm, int peer) noexcept {
 Status foreign(const ncclComm& comm, const BlobFacts& expected, const char* what,
                std::uint64_t here, std::uint64_t there) {
     if (here == there) return {};
-    log::warn(kLog, messages::kP2pForeignBlob, comm.rank, expected.own_rank, what, here, there);
+    log::warn(kSetupLog, messages::kP2pForeignBlob, comm.rank, expected.own_rank, what, here, there);
     return fail(Errc::remote, "connect blob");
 }
 
 Status check_trailer(const ncclComm& comm, const BlobFacts& expected, const ncclConnect& blob) {
     const p2pBlobTrailer trailer = trailer_of(blob);
     if (trailer.magic != P2P_TRAILER_MAGIC || trailer.version != P2P_TRAILER_VERSION) {
-        log::warn(kLog, messages::kP2pNotABlob, comm.rank, expected.own_rank, expected.channel);
+        log::warn(kSetupLog, messages::kP2pNotABlob, comm.rank, expected.own_rank, expected.channel);
         return fail(Errc::invalid_usage, "connect blob");
     }
     if (trailer.crc != checksum(blob) || trailer.pad != 0) {
-        log::warn(kLog, messages::kP2pBrokenBlob, comm.rank, expected.own_rank, expected.channel);
+        log::warn(kSetupLog, messages::kP2pBrokenBlob, comm.rank, expected.own_rank, expected.channel);
         return fail(Errc::remote, "connect blob");
     }
     if (trailer.transport != TRANSPORT_P2P) {
-        log::warn(kLog, messages::kP2pOtherTransport, comm.rank, expected.own_rank,
+        log::warn(kSetupLog, messages::kP2pOtherTransport, comm.rank, expected.own_rank,
                   trailer.transport, expected.channel);
         return fail(Errc::invalid_usage, "connect blob");
     }
@@ -63,7 +63,7 @@ Status check_trailer(const ncclComm& comm, const BlobFacts& expected, const nccl
     DUOFI_TRY(
         foreign(comm, expected, "set-up", epoch_with(comm, expected.own_rank), trailer.epoch));
     if (trailer.buffDigest != digest_of(comm.buff_sizes)) {
-        log::warn(kLog, messages::kP2pOtherBuffers, comm.rank, expected.own_rank);
+        log::warn(kSetupLog, messages::kP2pOtherBuffers, comm.rank, expected.own_rank);
         return fail(Errc::invalid_usage, "connect blob");
     }
     return {};

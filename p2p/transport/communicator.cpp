@@ -5,6 +5,7 @@
 
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/transport/driver.hpp"
 #include "p2p/transport/edge.hpp"
 #include "p2p/transport/exchange.hpp"
@@ -14,7 +15,6 @@
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr char kTeardown[] = "teardown";
 
 }  // namespace
@@ -38,7 +38,7 @@ Status Communicator::tear_down() {
     if (!comm_.aborted()) {
         met = meet_all(comm_, kTeardown);
         if (!met)
-            log::warn(kLog, messages::kP2pTeardownAlone, comm_.rank, to_string(met.error().code));
+            log::warn(kSetupLog, messages::kP2pTeardownAlone, comm_.rank, to_string(met.error().code));
     }
     // After a death all know by themselves.
     if ((comm_.aborted() || !met) && comm_.lost_rank() < 0) tell_others();
@@ -84,7 +84,7 @@ Status Communicator::connect_all() {
 
 Status Communicator::check_usable(const char* place) {
     if (fork_mark_.in_child()) {
-        log::warn(kLog, messages::kP2pForkedChild, place);
+        log::warn(kSetupLog, messages::kP2pForkedChild, place);
         return fail(Errc::invalid_usage, place);
     }
     if (!comm_.aborted()) return {};
@@ -92,12 +92,12 @@ Status Communicator::check_usable(const char* place) {
     const int failed = alarm();
     if (dead >= 0 && !death_reported_) {
         death_reported_ = true;
-        log::warn(kLog, messages::kP2pPeerGone, comm_.rank, dead,
+        log::warn(kSetupLog, messages::kP2pPeerGone, comm_.rank, dead,
                   comm_.processes[static_cast<std::size_t>(dead)].pid);
     } else if (dead < 0 && failed >= 0) {
-        log::warn(kLog, messages::kP2pPeerFailedInKernel, comm_.rank, place, failed);
+        log::warn(kSetupLog, messages::kP2pPeerFailedInKernel, comm_.rank, place, failed);
     } else if (dead < 0) {
-        log::warn(kLog, messages::kP2pAborted, comm_.rank, place);
+        log::warn(kSetupLog, messages::kP2pAborted, comm_.rank, place);
     }
     return fail(Errc::remote, place);
 }

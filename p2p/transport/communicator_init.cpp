@@ -12,6 +12,7 @@
 #include "common/util/version.hpp"
 #include "p2p/caller_setting.hpp"
 #include "p2p/gate/system.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/transport/communicator.hpp"
 #include "p2p/transport/peer_info.hpp"
 #include "p2p/transport/sizes.hpp"
@@ -19,7 +20,6 @@
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr Nanoseconds kHoldTime = 2 * kSecond;
 
 std::int64_t number_of(const char* name, const std::string& text, std::int64_t low,
@@ -65,7 +65,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(Bootstrap& bootstrap,
     made->watch_others();
     const ncclComm& comm = made->comm_;
     const BufferSizes& sizes = comm.buff_sizes;
-    log::info(kLog, messages::kP2pReady, kPackageName, kVersion, comm.rank, comm.n_ranks,
+    log::info(kSetupLog, messages::kP2pReady, kPackageName, kVersion, comm.rank, comm.n_ranks,
               made->runtime_.table().name, options.device,
               static_cast<unsigned long long>(mine.info.busId), comm.channels.size(),
               sizes.bytes[NCCL_PROTO_LL], sizes.bytes[NCCL_PROTO_LL128],
@@ -135,7 +135,7 @@ Status Communicator::gather(const RankRecord& mine) {
                                                         std::as_writable_bytes(std::span(all)),
                                                         "p2pinit", Deadline(comm_.options.timeout));
     if (!gathered) {
-        log::warn(kLog, messages::kP2pGatherFailed, comm_.rank, "init",
+        log::warn(kSetupLog, messages::kP2pGatherFailed, comm_.rank, "init",
                   to_string(gathered.error().code));
         return gathered;
     }
@@ -156,7 +156,7 @@ Status Communicator::gather(const RankRecord& mine) {
 Status Communicator::make_channels(const CommunicatorOptions& options) {
     const int count = options.channels != 0 ? options.channels : settings_.p2p_channels;
     if (count < 1 || count > MAXCHANNELS) {
-        log::warn(kLog, messages::kP2pBadChannels, count, MAXCHANNELS);
+        log::warn(kSetupLog, messages::kP2pBadChannels, count, MAXCHANNELS);
         return fail(Errc::invalid_argument, "channels");
     }
     const auto entries = static_cast<std::size_t>(comm_.n_ranks) + 1;
@@ -195,7 +195,7 @@ void Communicator::watch_others() {
         if (id)
             watches_.push_back(*id);
         else
-            log::warn(kLog, messages::kP2pNotWatched, comm_.rank, peer, id.error().place);
+            log::warn(kSetupLog, messages::kP2pNotWatched, comm_.rank, peer, id.error().place);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "common/abi/error_map.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/transport/exchange.hpp"
 #include "p2p/transport/p2p_transport.hpp"
 #include "p2p/transport/select.hpp"
@@ -17,7 +18,6 @@
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr char kName[] = "p2pconnect";
 
 using Blobs = std::array<ncclConnect, std::size_t{2} * MAXCHANNELS>;
@@ -70,7 +70,7 @@ Status receive_blobs(ncclComm& comm, int peer, std::span<ncclConnect> blobs) {
                  receive_message(comm, peer, MessageType::transport_init, kName));
     const auto room = std::as_writable_bytes(blobs);
     if (message.bytes.size() != room.size()) {
-        log::warn(kLog, messages::kP2pBlobCount, comm.rank, peer, message.bytes.size(),
+        log::warn(kSetupLog, messages::kP2pBlobCount, comm.rank, peer, message.bytes.size(),
                   room.size());
         return fail(Errc::invalid_usage, kName);
     }

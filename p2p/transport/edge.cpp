@@ -6,12 +6,12 @@
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
 #include "common/util/scope_exit.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/runtime/runtime.hpp"
 
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 
 const ncclPeerInfo& info_of(const ncclComm& comm, int rank) noexcept {
     return comm.peer_info[static_cast<std::size_t>(rank)];
@@ -27,7 +27,7 @@ Status check_extent(const ncclComm& comm, int owner, const void* memory, std::si
     const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(memory) -
                                                  static_cast<const std::byte*>(found.base));
     if (offset == 0 && found.bytes >= bytes) return {};
-    log::warn(kLog, messages::kP2pSmallMemory, comm.rank, owner, found.bytes - offset, offset,
+    log::warn(kSetupLog, messages::kP2pSmallMemory, comm.rank, owner, found.bytes - offset, offset,
               bytes);
     return fail(Errc::remote, "connect");
 }
@@ -35,7 +35,7 @@ Status check_extent(const ncclComm& comm, int owner, const void* memory, std::si
 Status enable_access(const ncclPeerInfo& owner) {
     const Status enabled = runtime::enable_peer_access(owner.cudaDev);
     if (enabled) return {};
-    log::warn(kLog, messages::kP2pPeerFailed, owner.cudaDev, bus(owner),
+    log::warn(kSetupLog, messages::kP2pPeerFailed, owner.cudaDev, bus(owner),
               enabled.error().provider_errno, to_string(enabled.error().code));
     return fail(Errc::internal, "enable peer access");
 }
@@ -92,16 +92,16 @@ void log_edge(const ncclComm& comm, const Edge& edge) {
     const char* suffix = edge.read ? "/read" : "";
     switch (edge.mode) {
         case WireMode::direct:
-            log::info(kLog, messages::kP2pDirect, edge.channel, me.rank, bus(me), peer.rank,
+            log::info(kSetupLog, messages::kP2pDirect, edge.channel, me.rank, bus(me), peer.rank,
                       bus(peer), suffix);
             return;
         case WireMode::ipc:
-            log::info(kLog, messages::kP2pIpc, edge.channel, me.rank, bus(me), peer.rank, bus(peer),
+            log::info(kSetupLog, messages::kP2pIpc, edge.channel, me.rank, bus(me), peer.rank, bus(peer),
                       suffix);
             return;
         case WireMode::relay:
             const ncclPeerInfo& relay = info_of(comm, edge.base.memRank);
-            log::info(kLog, messages::kP2pIndirect, edge.channel, me.rank, bus(me), peer.rank,
+            log::info(kSetupLog, messages::kP2pIndirect, edge.channel, me.rank, bus(me), peer.rank,
                       bus(peer), relay.rank, bus(relay), suffix);
             return;
     }

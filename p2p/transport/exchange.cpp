@@ -6,11 +6,11 @@
 
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
+#include "p2p/log_subsystems.hpp"
 
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr Nanoseconds kSlice = 20 * kMillisecond;
 constexpr Nanoseconds kTellTime = 1 * kSecond;
 
@@ -37,12 +37,12 @@ tl::unexpected<Error> failed(ncclComm& comm, int peer, const char* name, const E
     if (error.code == Errc::remote) note_lost_rank(comm);
     const int dead = comm.aborted() ? comm.lost_rank() : -1;
     if (dead >= 0)
-        log::warn(kLog, messages::kP2pPeerGone, comm.rank, dead,
+        log::warn(kSetupLog, messages::kP2pPeerGone, comm.rank, dead,
                   comm.processes[static_cast<std::size_t>(dead)].pid);
     else if (comm.aborted())
-        log::warn(kLog, messages::kP2pAborted, comm.rank, name);
+        log::warn(kSetupLog, messages::kP2pAborted, comm.rank, name);
     else
-        log::warn(kLog, messages::kP2pBootstrapFailed, comm.rank, peer, name,
+        log::warn(kSetupLog, messages::kP2pBootstrapFailed, comm.rank, peer, name,
                   to_string(error.code));
     return tl::unexpected<Error>(error);
 }
@@ -76,10 +76,10 @@ Result<Message> receive_message(ncclComm& comm, int peer, MessageType type, cons
     std::int32_t reason = 0;
     if (message->type == MessageType::gave_up && message->bytes.size() == sizeof(reason)) {
         std::memcpy(&reason, message->bytes.data(), sizeof(reason));
-        log::warn(kLog, messages::kP2pPeerGaveUp, comm.rank, peer, name, reason);
+        log::warn(kSetupLog, messages::kP2pPeerGaveUp, comm.rank, peer, name, reason);
         return fail(Errc::remote, name);
     }
-    log::warn(kLog, messages::kP2pUnexpected, comm.rank, peer,
+    log::warn(kSetupLog, messages::kP2pUnexpected, comm.rank, peer,
               static_cast<std::uint32_t>(message->type), name, static_cast<std::uint32_t>(type));
     return fail(Errc::invalid_usage, name);
 }

@@ -15,11 +15,11 @@
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p_net.hpp"
 #include "common/util/settings.hpp"
+#include "p2p/log_subsystems.hpp"
 
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_NET;
 
 struct State {
     std::mutex mutex;
@@ -145,11 +145,11 @@ Result<std::shared_ptr<NetContext>> NetContext::of(ncclComm& comm) {
     DUOFI_ASSIGN(OpenedNet opened, std::move(plugin));
     auto api = make_net_api(opened.table, opened.version, opened.context);
     if (api == nullptr) {
-        log::warn(kLog, messages::kNetUnknownVersion, opened.version, opened.name);
+        log::warn(kNetSetupLog, messages::kNetUnknownVersion, opened.version, opened.name);
         if (opened.close) opened.close();
         return fail(Errc::no_data, "plugin");
     }
-    log::info(kLog, messages::kNetInUse, comm.rank, opened.name, opened.version, opened.devices);
+    log::info(kNetSetupLog, messages::kNetInUse, comm.rank, opened.name, opened.version, opened.devices);
     auto made = std::make_shared<NetContext>(comm, std::move(opened), std::move(api));
     known = made;
     std::erase_if(self.contexts, [](const auto& entry) { return entry.second.expired(); });

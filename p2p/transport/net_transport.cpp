@@ -6,6 +6,7 @@
 #include "common/abi/boundary.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p_net.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/transport/blob.hpp"
 #include "p2p/transport/net_context.hpp"
 #include "p2p/transport/net_edge.hpp"
@@ -14,7 +15,6 @@
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_NET;
 
 NetEdge& net_edge_of(const ncclConnector& connector) noexcept {
     return *static_cast<NetEdge*>(connector.transportResources);
@@ -25,7 +25,7 @@ unsigned long long bus(const ncclPeerInfo& info) noexcept {
 }
 
 Status refused(const NetEdge& edge, const char* call, ncclResult_t result) {
-    log::warn(kLog, messages::kNetCallFailed, edge.comm->rank, call, edge.peer, edge.channel,
+    log::warn(kNetSetupLog, messages::kNetCallFailed, edge.comm->rank, call, edge.peer, edge.channel,
               static_cast<int>(result));
     if (result == ncclRemoteError) return fail(Errc::remote, call);
     return fail(result == ncclInvalidArgument ? Errc::invalid_argument : Errc::system, call);
@@ -64,7 +64,7 @@ Status net_setup(ncclComm* comm, ncclTopoGraph* /*graph*/, ncclPeerInfo* me, ncc
     DUOFI_TRY(edge.make_memory());
     edge.wire(connector->conn);
     if constexpr (D == Direction::recv) return listen(edge, *blob);
-    log::info(kLog, messages::kNetSendEdge, channel, me->rank, bus(*me), peer->rank, bus(*peer),
+    log::info(kNetSetupLog, messages::kNetSendEdge, channel, me->rank, bus(*me), peer->rank, bus(*peer),
               edge.context->name(), edge.device, "");
     return {};
 }
@@ -78,7 +78,7 @@ Status net_connect(ncclComm* comm, ncclConnect* blob, int /*ranks*/, int /*rank*
     NetEdge& edge = net_edge_of(*connector);
     if (connector->connected != 0) return fail(Errc::internal, "connect");
     if (looks_like_p2p(*blob)) {
-        log::warn(kLog, messages::kNetOtherTransport, comm->rank, edge.peer, edge.channel);
+        log::warn(kNetSetupLog, messages::kNetOtherTransport, comm->rank, edge.peer, edge.channel);
         return fail(Errc::invalid_usage, "connect");
     }
     const NetApi& api = edge.context->api();
@@ -98,7 +98,7 @@ Status net_free(void* resources) {
     const std::unique_ptr<NetEdge> edge(static_cast<NetEdge*>(resources));
     if (edge->context == nullptr) return {};
     if (!edge->context->proxy().remove(*edge) && !edge->comm->aborted())
-        log::warn(kLog, messages::kNetNotDrained, edge->comm->rank, edge->channel, edge->peer);
+        log::warn(kNetSetupLog, messages::kNetNotDrained, edge->comm->rank, edge->channel, edge->peer);
     return {};
 }
 

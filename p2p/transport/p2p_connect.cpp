@@ -2,6 +2,7 @@
 
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
+#include "p2p/log_subsystems.hpp"
 #include "p2p/runtime/runtime.hpp"
 #include "p2p/transport/blob.hpp"
 #include "p2p/transport/edge.hpp"
@@ -10,7 +11,6 @@
 namespace duofi::p2p {
 namespace {
 
-constexpr unsigned long kLog = NCCL_INIT | NCCL_P2P;
 constexpr std::size_t kBuffersAt = offsetof(ncclRecvMem, buff);
 static_assert(kBuffersAt == offsetof(ncclSendMem, buff));
 
@@ -38,11 +38,11 @@ void wire(const ncclComm& comm, const Edge& edge, void* send_memory, void* recv_
 
 Status check_info(const ncclComm& comm, const Edge& edge, const p2pConnectInfo& info) {
     if (!comm.known(info.rank) || (info.rank != edge.peer && edge.mode != WireMode::relay)) {
-        log::warn(kLog, messages::kP2pBadOwner, comm.rank, edge.peer, info.rank, comm.n_ranks - 1);
+        log::warn(kSetupLog, messages::kP2pBadOwner, comm.rank, edge.peer, info.rank, comm.n_ranks - 1);
         return fail(Errc::remote, "connect");
     }
     if ((info.read != 0) != edge.read) {
-        log::warn(kLog, messages::kP2pReadDisagrees, comm.rank, edge.peer, info.read, edge.channel,
+        log::warn(kSetupLog, messages::kP2pReadDisagrees, comm.rank, edge.peer, info.read, edge.channel,
                   edge.read ? 1 : 0);
         return fail(Errc::invalid_usage, "connect");
     }
@@ -59,7 +59,7 @@ Status p2p_connect(ncclComm* comm, ncclConnect* blob, int /*ranks*/, int /*rank*
         return fail(Errc::invalid_argument, "connect");
     Edge& edge = edge_of(*connector);
     if (connector->connected != 0) {
-        log::warn(kLog, messages::kP2pConnectedTwice, comm->rank, edge.channel);
+        log::warn(kSetupLog, messages::kP2pConnectedTwice, comm->rank, edge.channel);
         return fail(Errc::internal, "connect");
     }
     constexpr bool kSends = D == Direction::send;

@@ -150,6 +150,7 @@ DUOFI_RANK_BODY(p2p_net_abort) {
         std::vector<std::int32_t> data(5000, 1);
         const auto operation = [&] { return largest_of_all(member, data); };
         for (int i = 0; i < 5; ++i) member.require_success(operation(), "all-reduce");
+        rank.barrier();  // the last of them is over for both
         const Nanoseconds start = now_ns();
         if (member.rank() != 0) {
             require(operation() == ncclRemoteError, "an operation without rank 0 succeeds");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/abi/host_types.h"
 #include "common/util/clock.hpp"
 #include "common/util/error.hpp"
 
@@ -54,6 +55,15 @@ inline constexpr unsigned kWidestWindow = 32;
 struct BenchMemory {
     std::span<std::byte> tx, rx;  ///< kBenchMemory bytes each
 };
+
+/// How long the ends of a pair wait for each other, and for one operation.
+inline constexpr Nanoseconds kStepLimit = 30 * kSecond;
+inline constexpr Nanoseconds kWaitLimit = 20 * kSecond;
+
+/// The error for a call into a plugin that failed; a negative errno is a result code (outcome.hpp).
+[[nodiscard]] inline tl::unexpected<Error> call_failed(ncclResult_t result, const char* call) {
+    return fail(result == ncclRemoteError ? Errc::remote : Errc::system, call, -static_cast<std::int32_t>(result));
+}
 
 /// A bound on a busy wait that costs no clock reading while things go well.
 class SpinLimit {

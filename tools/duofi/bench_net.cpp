@@ -5,13 +5,7 @@
 namespace duofi::tool {
 namespace {
 
-constexpr Nanoseconds kWaitLimit = 20 * kSecond;
 constexpr int kTag = 0;
-
-tl::unexpected<Error> call_failed(ncclResult_t result, const char* call) {
-    return fail(result == ncclRemoteError ? Errc::remote : Errc::system, call,
-                -static_cast<std::int32_t>(result));  // negative = a result code (outcome.hpp)
-}
 
 }  // namespace
 

@@ -14,7 +14,6 @@
 namespace duofi::tool {
 namespace {
 
-constexpr Nanoseconds kStepLimit = 30 * kSecond;
 constexpr int kTries = 4;
 constexpr std::uint32_t kMaxIterations = 1u << 20;
 

@@ -9,14 +9,6 @@
 namespace duofi::tool {
 namespace {
 
-constexpr Nanoseconds kStepLimit = 30 * kSecond;
-constexpr Nanoseconds kWaitLimit = 20 * kSecond;
-
-tl::unexpected<Error> call_failed(ncclResult_t result, const char* call) {
-    return fail(result == ncclRemoteError ? Errc::remote : Errc::system, call,
-                -static_cast<std::int32_t>(result));  // negative = a result code (outcome.hpp)
-}
-
 tl::unexpected<std::string> failed_call(const loader::NetFailure& failure) {
     return failed("RMA table: " + loader::to_string(failure));
 }

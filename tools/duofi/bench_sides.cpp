@@ -7,12 +7,6 @@
 #include "tools/duofi/bench_raw_one_sided.hpp"
 
 namespace duofi::tool {
-namespace {
-
-constexpr Nanoseconds kStepLimit = 30 * kSecond;
-
-}  // namespace
-
 Outcome<std::unique_ptr<BenchSides>> BenchSides::open(int rank, PairChannel& channel,
                                                       const BenchMemory& memory,
                                                       BenchResult& result) {

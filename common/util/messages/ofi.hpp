@@ -9,6 +9,7 @@ inline constexpr char kRegistrationFailed[] =
     "NET/OFI op=regMr size={} err={} err_text=\"{}\" hint=\"check ulimit -l\"";
 inline constexpr char kKeysExhausted[] =
     "NET/OFI op=regMr err_text=\"all registration keys are in use\" in_use={} hint=\"raise OFI_NCCL_MR_KEY_SIZE\"";
+inline constexpr char kMessageLost[] = "the provider lost a message that had arrived, perhaps from this peer";
 inline constexpr char kPeerLost[] =
     "NET/OFI peer lost: dev={} provider={} peer={} pid={} evidence=\"{}\" hint=\"look at the log of that rank\"";
 inline constexpr char kStalled[] =
