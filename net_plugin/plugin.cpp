@@ -104,9 +104,7 @@ class Steps : public InitSteps {
         policy.max_tag = ofi::PortTable::kMaxPorts;
         policy.tells_origins = neuron_;
         for (const auto& device : state_->list.devices) {
-            const ofi::Quirk& quirk = ofi::quirk_for(device.provider, state_->list.libfabric_version);
-            DeviceProperties properties = make_properties(facts_of(device), policy);
-            if (quirk.no_one_sided[0] != '\0') properties.rma_supported = false;
+            const DeviceProperties properties = make_properties(facts_of(device), policy);
             state_->devices.emplace_back(device, state_->context.effective, properties,
                                          context.platform.domain_per_thread, endpoint_hook(context, device),
                                          neuron_ && properties.rma_supported);

@@ -58,7 +58,7 @@ Status Operations::ring(const RingOperation& operation) {
     const int next = comm.channels.front().ring.next;
     DUOFI_TRY(ready({std::span(&previous, 1), chosen.protocol, channels},
                     {std::span(&next, 1), chosen.protocol, channels}));
-    DUOFI_TRY(enqueue_ring(communicator_.comm(), chosen, channels));
+    DUOFI_TRY(posted(enqueue_ring(communicator_.comm(), chosen, channels)));
     const auto body = [&](int channel) {
         const ncclRing& ring = comm.channels[at(channel)].ring;
         const RingPlace place{.next = links(channel, next).send.get(),
@@ -82,7 +82,7 @@ Status Operations::all_to_all(const void* input, void* output, std::size_t bytes
     const int channels = channels_for(bytes);
     const Need all{others_, protocol, channels};
     DUOFI_TRY(ready(all, all));
-    DUOFI_TRY(enqueue_all_to_all(communicator_.comm(), {-1, bytes, protocol, channels}, others_));
+    DUOFI_TRY(posted(enqueue_all_to_all(communicator_.comm(), {-1, bytes, protocol, channels}, others_)));
     const auto body = [&](int channel) {
         const AllToAllPlace place{.sends = sends_[at(channel)],
                                   .receives = receives_[at(channel)],
@@ -116,9 +116,9 @@ Status Operations::transfer(const Outgoing& out, const Incoming& in) {
     const int channels = std::max(plan.send.channels, plan.recv.channels);
     if (channels == 0) return {};
     DUOFI_TRY(ready(plan.recv, plan.send));
-    DUOFI_TRY(enqueue_transfer(communicator_.comm(),
-                               {out.peer, out.bytes, plan.send.protocol, plan.send.channels},
-                               {in.peer, in.bytes, plan.recv.protocol, plan.recv.channels}));
+    DUOFI_TRY(posted(enqueue_transfer(communicator_.comm(),
+                                      {out.peer, out.bytes, plan.send.protocol, plan.send.channels},
+                                      {in.peer, in.bytes, plan.recv.protocol, plan.recv.channels})));
     const auto body = [&](int channel) { return run_part(plan, channel); };
     return result_of(run_channels(channels, body), "transfer");
 }
@@ -148,12 +148,22 @@ int Operations::channels_for(std::size_t bytes) const noexcept {
     return static_cast<int>(std::min(useful, links_.size()));
 }
 
+/// Some of an operation's work for the network may be posted, and others wait for all of it: there is no way back.
+Status Operations::posted(const Status& enqueued) {
+    if (enqueued) return {};
+    communicator_.abort();
+    communicator_.raise_alarm(communicator_.comm().rank);
+    return enqueued;
+}
+
 Status Operations::end(KernelResult result, const char* place) {
     if (result == KernelResult::ok) return {};
     communicator_.abort();
     if (result == KernelResult::aborted) {
+        // Further on, to ranks behind this one: what ended it may have come over the network, which they do not see.
+        const int own = communicator_.comm().rank, lost = communicator_.comm().lost_rank();
         const int failed = communicator_.alarm();
-        if (failed >= 0) communicator_.raise_alarm(failed);  // further on, to ranks behind this one
+        communicator_.raise_alarm(failed >= 0 ? failed : lost >= 0 ? lost : own);
         DUOFI_TRY(communicator_.check_usable(place));
         return fail(Errc::remote, place);
     }

@@ -19,11 +19,6 @@
 
 namespace duofi::p2p {
 
-/// A rank, channel or direction as an index.
-[[nodiscard]] constexpr std::size_t at(int index) noexcept {
-    return static_cast<std::size_t>(index);
-}
-
 /// A message of a transfer; `peer` -1: none.
 struct Outgoing {
     const void* data = nullptr;
@@ -72,6 +67,7 @@ class Operations {
         return receive_one_step(*found->recv, protocol, data, bytes, contexts_.front());
     }
     /// What a call that ran kernels answers.
+    [[nodiscard]] Status posted(const Status& enqueued);
     [[nodiscard]] Status end(KernelResult result, const char* place);
 
     /// Protocol and channels of every operation from now on, for measurements; unset = by size.

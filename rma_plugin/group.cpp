@@ -60,6 +60,16 @@ void Group::fail_requests(const Lane& lane) noexcept {
     for (auto& context : contexts_) context->fail_requests(lane);
 }
 
+Request* Group::oldest_pending(const Lane& lane) noexcept {
+    Request* oldest = nullptr;
+    for (auto& context : contexts_)
+        context->for_each_request([&](Request& request) {
+            if (request.pending() && request.lane == &lane && (oldest == nullptr || request.started < oldest->started))
+                oldest = &request;
+        });
+    return oldest;
+}
+
 bool Group::reads_from(const Lane& lane, std::uint32_t window) noexcept {
     bool found = false;
     for (auto& context : contexts_)

@@ -58,6 +58,8 @@ class Group : private ofi::PortOwner {
     // --- lock of the endpoint held ---
     void rank_lost() noexcept;
     void fail_requests(const Lane& lane) noexcept;
+    /// The request of this lane that has waited longest for its end, posted or not; nullptr if none waits.
+    [[nodiscard]] Request* oldest_pending(const Lane& lane) noexcept;
     /// Is a read from that window of the lane's rank under way?
     [[nodiscard]] bool reads_from(const Lane& lane, std::uint32_t window) noexcept;
     /// What a rank sent makes no sense: it is given up.

@@ -40,13 +40,10 @@ bool confirms_writes(const ofi::DeviceInfo& device, ofi::Requirements needs, std
 Status grant_one_sided(Process& made) {
     const ofi::Requirements needs = ofi::one_sided_requirements(made.settings);
     for (const ofi::DeviceInfo& device : made.list.devices) {
-        const std::string_view obstacle =
-            ofi::quirk_for(device.provider, made.list.libfabric_version).no_one_sided;
         auto info = ofi::info_for(device, needs);
-        if (!info || !obstacle.empty()) {
-            log::info(kWhere, messages::kRmaUnsupported, device.name, device.provider,
-                      obstacle.empty() ? messages::kRmaDefaultRefused : obstacle);
-            return info ? fail(Errc::unsupported, "one-sided operations") : tl::unexpected(info.error());
+        if (!info) {
+            log::info(kWhere, messages::kRmaUnsupported, device.name, device.provider, messages::kRmaDefaultRefused);
+            return tl::unexpected(info.error());
         }
         ofi::DeviceInfo& granted = made.one_sided.emplace_back(device);
         granted.info = std::shared_ptr<fi_info>(info->release(), fi_freeinfo);

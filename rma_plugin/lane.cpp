@@ -13,10 +13,12 @@ namespace duofi::rma {
 
 Status Lane::open(const ofi::EndpointName& name) {
     ofi::Endpoint& endpoint = group_.endpoint();
-    peer_ = endpoint.acquire_peer(name);
+    Error reason;
+    peer_ = endpoint.acquire_peer(name, &reason);
     if (peer_ == nullptr) {
-        log::warn(log::net, messages::kRmaBadHandle, rank_, "for an address that the provider refuses");
-        return fail(Errc::invalid_argument, "fi_av_insert");
+        if (reason.code == Errc::invalid_argument)
+            log::warn(log::net, messages::kRmaBadHandle, rank_, "for an address that the provider refuses");
+        return tl::unexpected(reason);
     }
     endpoint.add_user(*peer_, *this);
     return {};
@@ -316,8 +318,8 @@ void Lane::fail_all() noexcept {
 
 void Lane::on_tick(Nanoseconds now) noexcept {
     const auto limit = static_cast<Nanoseconds>(group_.settings().stall_seconds * kSecond);
-    if (limit <= 0) return;
-    Request* oldest = !unapplied_.empty() ? unapplied_.head() : unposted_.head();
+    if (limit <= 0 || !waiting()) return;
+    Request* const oldest = group_.oldest_pending(*this);
     if (oldest == nullptr || oldest->stall_told || now - oldest->started < limit) return;
     oldest->stall_told = true;
     log::warn(log::net, messages::kStalled, oldest->get ? "iget" : oldest->signal.wanted ? "iputSignal" : "iput",

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <map>
 
@@ -64,12 +66,21 @@ bool set_nics(Knobs& knobs, const std::string& text) {
     for (const std::string& entry : *list) {
         unsigned domain = 0, bus = 0, device = 0, function = 0;
         double gbps = 0, latency = 0;
-        const int got = std::sscanf(entry.c_str(), "%x:%x:%x.%x@%lf@%lf", &domain, &bus, &device, &function, &gbps, &latency);
-        if (got < 4 || domain > 0xffff || bus > 0xff || device > 0x1f || function > 7 || gbps < 0 || latency < 0)
+        int length = 0;
+        if (std::sscanf(entry.c_str(), "%x:%x:%x.%x%n", &domain, &bus, &device, &function, &length) != 4 || domain > 0xffff ||
+            bus > 0xff || device > 0x1f || function > 7)
             return false;
+        const char* rest = entry.c_str() + length;
+        const bool has_latency = std::count(rest, rest + std::strlen(rest), '@') == 2;
+        for (double* value : {&gbps, &latency}) {
+            if (*rest == '\0') break;
+            if (std::sscanf(rest, "@%lf%n", value, &length) != 1 || !std::isfinite(*value) || *value < 0) return false;
+            rest += length;
+        }
+        if (*rest != '\0') return false;
         Nic nic{static_cast<std::uint16_t>(domain), static_cast<std::uint8_t>(bus), static_cast<std::uint8_t>(device),
                 static_cast<std::uint8_t>(function), gbps, {}};
-        if (got == 6) nic.latency_us = latency;
+        if (has_latency) nic.latency_us = latency;
         knobs.nics.push_back(nic);
     }
     return knobs.nics.size() <= kMostNics;

@@ -21,7 +21,7 @@ Peer* Endpoint::find_peer(const EndpointName& name) const noexcept {
     return nullptr;
 }
 
-Peer* Endpoint::acquire_peer(const EndpointName& name) {
+Peer* Endpoint::acquire_peer(const EndpointName& name, Error* reason) {
     if (Peer* known = find_peer(name)) {
         ++known->references;
         known->unused_since = 0;
@@ -38,6 +38,10 @@ Peer* Endpoint::acquire_peer(const EndpointName& name) {
     if (inserted != 1) {
         log::warn(log::net, messages::kOpenFailed, "fi_av_insert", domain_->device().name,
                   domain_->device().provider, inserted, error_text(inserted));
+        if (reason != nullptr) {
+            *reason = error_from(inserted, "fi_av_insert");
+            if (inserted >= 0 || inserted == -FI_EINVAL) reason->code = Errc::invalid_argument;
+        }
         return nullptr;
     }
     peer->references = 1;
@@ -114,9 +118,13 @@ void Endpoint::lose_peer(Peer& peer, const char* evidence) noexcept {
     if (peer.departed) return;  // it had closed; nobody waits for it
     peer.lost = true;
     if (said_goodbye_) return;  // nor do we any more
+    log_lost(peer, evidence);
+    tell_users(peer);
+}
+
+void Endpoint::log_lost(const Peer& peer, const char* evidence) const noexcept {
     log::warn(log::net, messages::kPeerLost, domain_->device().name, domain_->device().provider,
               peer_text(peer), peer.identity.pid, evidence);
-    tell_users(peer);
 }
 
 // Over a copy: a user may take itself off the list.

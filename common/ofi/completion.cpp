@@ -1,4 +1,5 @@
 // Receiving of packets: parsing, delivery to ports, and the few messages the endpoint answers itself.
+#include <cstdlib>
 #include <cstring>
 
 #include "common/ofi/endpoint.hpp"
@@ -46,11 +47,19 @@ void Endpoint::rx_complete(Operation& op, const Completion& completion) noexcept
 }
 
 // A connection that ends takes the rest of its last message along; the watch finds that peer. Anything else has cost a
-// message of nobody knows which peer, and each of them might wait for it for ever.
+// message of nobody knows which peer, and each of them might wait for it for ever: both sides give up what they have with
+// each other. The peers live, so they are told.
 void Endpoint::lose_message(int error) noexcept {
     log::trace(log::net, "NET/OFI receive packet failed: {}", error_text(error));
-    if (error == FI_ECANCELED || errc_of(error) == Errc::remote) return;
-    for (std::size_t i = 0; i < peers_.size(); ++i) lose_peer(*peers_[i], messages::kMessageLost);  // users may add some
+    if (std::abs(error) == FI_ECANCELED || errc_of(error) == Errc::remote || said_goodbye_) return;
+    for (std::size_t i = 0; i < peers_.size(); ++i) {  // users may add some
+        Peer& peer = *peers_[i];
+        if (peer.gone()) continue;
+        log_lost(peer, messages::kMessageLost);
+        send_own_name(peer, MessageKind::goodbye);
+        peer.departed = true;
+        tell_users(peer);
+    }
 }
 
 void Endpoint::on_packet(RxPacket* packet, std::size_t length) noexcept {

@@ -70,8 +70,9 @@ class Endpoint {
     /// Drains completions (bounded), serves waiting peers. At most once per call of the host.
     void poll() noexcept;
 
-    /// Finds or inserts the peer with this name; give it back with release_peer. nullptr: provider refused.
-    [[nodiscard]] Peer* acquire_peer(const EndpointName& name);
+    /// Finds or inserts the peer with this name; give it back with release_peer. nullptr: provider refused, for `reason`,
+    /// which is Errc::invalid_argument when it is the address.
+    [[nodiscard]] Peer* acquire_peer(const EndpointName& name, Error* reason = nullptr);
     void release_peer(Peer* peer) noexcept;
     void add_user(Peer& peer, PeerUser& user) { peer.users.push_back(&user); }
     void remove_user(Peer& peer, PeerUser& user) noexcept;
@@ -173,6 +174,7 @@ class Endpoint {
     void post_receive(RxPacket* packet) noexcept;
     void post_waiting() noexcept;
     void lose_message(int error) noexcept;
+    void log_lost(const Peer& peer, const char* evidence) const noexcept;
     void on_packet(RxPacket* packet, std::size_t length) noexcept;
     void on_endpoint_message(const Message& message) noexcept;
     void answer_unknown_port(const Message& message) noexcept;

@@ -44,7 +44,8 @@ constexpr std::array kTable{
     Quirk{"sockets", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1; net 5.2"},
     Quirk{"udp", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1; net 5.2"},
     Quirk{"udp;ofi_rxd", kAny, kNoEnd, kByName, kCostly, false, 0, "architecture 4.1; rma 5.6",
-          "a write to memory that is not registered any more crashes the provider"},
+          "it takes the length of one message for another's (truncation errors from 1 MiB on), and a write to memory that is not "
+          "registered any more crashes it"},
     Quirk{"ofi_mrail", kAny, kNoEnd, kByName, kCheap, false, 0, "rma 5.7: utility provider"},
     Quirk{"lnx", kAny, kNoEnd, kByName, kCheap, false, 0, "rma 5.7: utility provider"},
     Quirk{"lpp", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1"},

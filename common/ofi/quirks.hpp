@@ -37,7 +37,7 @@ struct Quirk {
     bool same_node_only = false;  ///< cannot leave the node
     int speed_mbps = 0;           ///< speed to show when nothing else tells; 0 = usual rule (6.4)
     const char* evidence = "";    ///< clause ids
-    const char* no_one_sided = "";  ///< why its writes and reads are not used, although offered
+    const char* refused = "";     ///< why it is not used, although it offers what is asked for
     bool confirms_writes = true;  ///< FI_DELIVERY_COMPLETE, where granted, holds for one-sided writes too
 };
 

@@ -23,6 +23,7 @@ std::string provider_reason(const Candidate& entry, const SelectionRules& rules)
     if (rules.filter_by_name && !admits_provider(rules.ofi_provider, entry.provider))
         return "provider is not in DUOFI_OFI_PROVIDER";
     const Quirk& quirk = quirk_for(entry.provider, rules.libfabric_version);
+    if (quirk.refused[0] != '\0') return quirk.refused;
     if (quirk.preference == Preference::by_name &&
         !names_provider(rules.ofi_provider, entry.provider) &&
         !names_provider(rules.fi_provider, entry.provider))

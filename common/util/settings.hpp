@@ -96,6 +96,7 @@ struct Settings {
     std::string nccl_p2p_read_enable;   ///< NCCL_P2P_READ_ENABLE
     std::string nccl_p2p_level;         ///< NCCL_P2P_LEVEL
     std::string nccl_nvb_disable;       ///< NCCL_NVB_DISABLE
+    std::string nccl_net_disable_intra; ///< NCCL_NET_DISABLE_INTRA
 
     /// The user asked for this plugin by plugin name, network name or DUOFI_STRICT: failures are then
     /// warnings (A22).

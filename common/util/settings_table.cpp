@@ -304,7 +304,7 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "NCCL_BUFFSIZE",
      .binding = &S::nccl_buffsize,
      .help = "bytes of a SIMPLE buffer of P2P; multiple of 1024",
-     .unset_text = "1048576 on CPUs, 4194304 on devices"},
+     .unset_text = "2097152 on CPUs, 4194304 on devices"},
     {.name = "NCCL_LL_BUFFSIZE",
      .binding = &S::nccl_ll_buffsize,
      .help = "bytes of an LL buffer of P2P; multiple of 1024",
@@ -330,6 +330,9 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "NCCL_NVB_DISABLE",
      .binding = &S::nccl_nvb_disable,
      .help = "1: P2P takes no path through a third device"},
+    {.name = "NCCL_NET_DISABLE_INTRA",
+     .binding = &S::nccl_net_disable_intra,
+     .help = "1: ranks of one node that P2P does not join are not joined by the network either"},
 
     without_effect("OFI_NCCL_DISABLE_CLOSE_MESSAGE", SettingUse::ignored,
                    "closing never needs the peer here"),

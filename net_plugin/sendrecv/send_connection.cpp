@@ -21,10 +21,12 @@ Status SendrecvSendComm::start_connect(const Handle& handle) {
     connect_deadline_ = now_ns() + static_cast<Nanoseconds>(settings.connect_timeout_s * kSecond);
     nonce_ = handle.nonce;
     const std::scoped_lock lock(ofi_.mutex());
-    peer_ = ofi_.acquire_peer(handle.name);
+    Error reason;
+    peer_ = ofi_.acquire_peer(handle.name, &reason);
     if (peer_ == nullptr) {
-        log::warn(log::net, messages::kBadHandle, "for an address that the provider refuses");
-        return fail(Errc::invalid_argument, "fi_av_insert");
+        if (reason.code == Errc::invalid_argument)
+            log::warn(log::net, messages::kBadHandle, "for an address that the provider refuses");
+        return tl::unexpected(reason);
     }
     ofi_.add_user(*peer_, *this);
     port_ = ofi_.ports().open(this);

@@ -63,6 +63,8 @@ struct ncclTopoSystem {
     bool nvb = true;          ///< paths through a device count (NCCL_NVB_DISABLE)
     bool pods = false;        ///< DUOFI_P2P_PODS
     bool prefer_net = false;  ///< DUOFI_P2P_PREFER_NET
+    bool direct = true;       ///< ranks of one process use each other's pointers (NCCL_P2P_DIRECT_DISABLE)
+    bool net_inside = true;   ///< the network may join ranks of one node (NCCL_NET_DISABLE_INTRA)
     std::shared_ptr<const duofi::p2p::TopoModel> machine;    ///< NULL: only the records tell
     std::shared_ptr<const duofi::p2p::Placement> placement;  ///< NULL: every pair has a path
 };

@@ -7,10 +7,11 @@
 namespace duofi::p2p {
 namespace {
 
-EdgeKind kind_of(const ncclPeerInfo& a, const ncclPeerInfo& b, const Judgement& found) {
-    if (found.step != GateStep::passed) return EdgeKind::net;
+EdgeKind kind_of(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerInfo& b, const Judgement& found) {
+    if (found.step != GateStep::passed)
+        return topo.net_inside || a.hostHash != b.hostHash ? EdgeKind::net : EdgeKind::none;
     if (found.path.intermediate != -1) return EdgeKind::relay;
-    return a.pidHash == b.pidHash ? EdgeKind::direct : EdgeKind::ipc;
+    return a.pidHash == b.pidHash && topo.direct ? EdgeKind::direct : EdgeKind::ipc;
 }
 
 const char* outcome_text(EdgeKind kind) {
@@ -20,6 +21,7 @@ const char* outcome_text(EdgeKind kind) {
         case EdgeKind::ipc: return "IPC";
         case EdgeKind::relay: return "relay";
         case EdgeKind::net: return "NET";
+        case EdgeKind::none: return "no transport";
     }
     return "";
 }
@@ -38,7 +40,7 @@ std::string reason(const ncclTopoSystem& topo, std::span<const ncclPeerInfo> ran
     if (found.path.intermediate != -1) text += topo.relay ? ", relay on" : ", relay off";
     if (found.step != GateStep::passed) text += fmt::format(": {}", to_string(found.step));
     return text + fmt::format(" -> {}{}", outcome_text(kind),
-                              found.path.read && kind != EdgeKind::net ? "/read" : "");
+                              found.path.read && joined(kind) ? "/read" : "");
 }
 
 MatrixEdge edge_between(const ncclTopoSystem& topo, std::span<const ncclPeerInfo> ranks,
@@ -46,7 +48,7 @@ MatrixEdge edge_between(const ncclTopoSystem& topo, std::span<const ncclPeerInfo
     if (row == column) return {};
     const Judgement found = judge(topo, ranks[row], ranks[column]);
     MatrixEdge edge;
-    edge.kind = kind_of(ranks[row], ranks[column], found);
+    edge.kind = kind_of(topo, ranks[row], ranks[column], found);
     edge.path = found.path.type;
     edge.read = found.path.read;
     edge.middle = found.path.middle;

@@ -17,7 +17,13 @@ enum class EdgeKind : char {
     ipc = 'I',
     relay = 'R',
     net = 'N',  ///< falls to the network
+    none = '-', ///< nothing is left: connecting fails
 };
+
+/// True where P2P joins the two.
+[[nodiscard]] constexpr bool joined(EdgeKind kind) noexcept {
+    return kind == EdgeKind::direct || kind == EdgeKind::ipc || kind == EdgeKind::relay;
+}
 
 struct MatrixEdge {
     EdgeKind kind = EdgeKind::self;

@@ -68,7 +68,7 @@ std::string reasons_text(const Matrix& matrix) {
     for (std::size_t row = 0; row < ranks; ++row)
         for (std::size_t column = row + 1; column < ranks; ++column) {
             const MatrixEdge& edge = matrix.rows[row].edges[column];
-            if (all || edge.kind == EdgeKind::net)
+            if (all || !joined(edge.kind))
                 text += fmt::format("  DEV{}-DEV{}  {}\n", row, column, edge.why);
         }
     return text;
@@ -84,7 +84,7 @@ std::string square(const MatrixEdge& edge, std::size_t row, std::size_t column) 
     const int x = kLeft + static_cast<int>(column) * kSquare;
     const int y = kTop + static_cast<int>(row) * kSquare;
     const bool dark = edge.path <= PathType::c2c;
-    const bool refused = edge.kind == EdgeKind::net;
+    const bool refused = edge.kind != EdgeKind::self && !joined(edge.kind);
     std::string text = fmt::format(
         "<g><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}/>", x, y, kSquare - 2,
         kSquare - 2, edge.kind == EdgeKind::self ? "#eeeeee" : kColours[static_cast<std::size_t>(edge.path)],
@@ -109,7 +109,7 @@ std::string level_line(const Matrix& matrix) {
 }
 
 constexpr char kEdgeLegend[] =
-    "edge: D direct pointer, I IPC, R relay via a rank, N falls to NET";
+    "edge: D direct pointer, I IPC, R relay via a rank, N falls to NET, - none";
 
 }  // namespace
 

@@ -69,6 +69,7 @@ bool is_torus(NeuronFamily family) noexcept {
         case NeuronFamily::trn2n:
         case NeuronFamily::trn2p:
         case NeuronFamily::trn2u:
+        case NeuronFamily::trn2e:
         case NeuronFamily::trn3:
             return true;
         default:

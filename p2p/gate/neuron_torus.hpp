@@ -12,7 +12,7 @@
 
 namespace duofi::p2p {
 
-/// Numbers of the vendor's runtime; the last one is ours.
+/// Numbers of the vendor's runtime (nrt.h of 2026; 10 was the first Trn3's before).
 enum class NeuronFamily : std::int32_t {
     none = 0,
     inf1 = 1,
@@ -24,7 +24,8 @@ enum class NeuronFamily : std::int32_t {
     inf2e,
     trn2p,
     trn2u,
-    trn3,
+    trn2e,
+    trn3 = 14,
     trn3_switch,
 };
 

@@ -99,6 +99,8 @@ Status describe_system(std::string_view runtime, bool relay, const Settings& set
                        ncclTopoSystem& topo) {
     topo.disabled = number_of("NCCL_P2P_DISABLE", settings.nccl_p2p_disable, 0, 1, 0) == 1;
     topo.nvb = number_of("NCCL_NVB_DISABLE", settings.nccl_nvb_disable, 0, 1, 0) == 0;
+    topo.direct = number_of("NCCL_P2P_DIRECT_DISABLE", settings.nccl_p2p_direct_disable, 0, 1, 0) == 0;
+    topo.net_inside = number_of("NCCL_NET_DISABLE_INTRA", settings.nccl_net_disable_intra, 0, 1, 0) == 0;
     topo.read_override = static_cast<int>(
         number_of("NCCL_P2P_READ_ENABLE", settings.nccl_p2p_read_enable, -2, 1, -2));
     topo.unified = runtime::has(kUnified);

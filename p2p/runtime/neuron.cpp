@@ -1,9 +1,15 @@
 #include "p2p/runtime/neuron.hpp"
 
+#include "common/memory/neuron_driver.hpp"
+#include "p2p/gate/neuron_torus.hpp"
 #include "p2p/runtime/device_backend.hpp"
 
 namespace duofi::p2p {
 namespace {
+
+// The gate reads what the runtime reports.
+static_assert(static_cast<std::uint32_t>(NeuronFamily::trn3_switch) == memory::kNeuronTrn3Switch &&
+              static_cast<std::uint32_t>(NeuronFamily::inf2e) == memory::kNeuronInf2e);
 
 constexpr RuntimeTable make_table() noexcept {
     RuntimeTable made = device_backend::table(

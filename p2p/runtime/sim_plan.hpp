@@ -55,6 +55,7 @@ struct SimPlan {
     bool unified = false;  ///< memory of the runtime unified instead of host
     int devices = 0;       ///< 0: those of the base, or of the topology
     std::string topology;  ///< "trn1:16" and the like, or path of an XML file; "": none
+    bool topology_is_file = false;  ///< whatever its name looks like
     NeuronReach reach = NeuronReach::adjacent;
     SimPod pod;
     int virtual_server = 0;

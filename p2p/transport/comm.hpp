@@ -17,13 +17,17 @@
 
 namespace duofi::p2p {
 
+/// A rank, channel or direction as an index.
+[[nodiscard]] constexpr std::size_t at(int index) noexcept {
+    return static_cast<std::size_t>(index);
+}
+
 /// How edges are set up; equal on all ranks.
 struct EdgeOptions {
     bool self = false;            ///< ranks may have connectors to themselves (T-2)
     bool trailer = true;          ///< blobs carry one
     bool relay = false;           ///< free gives relay buffers back instead of refusing them (C-25)
     bool debug_sizes = false;     ///< kernels see sizesFifo (T-7)
-    bool direct_disable = false;  ///< map handles even inside a process
     Nanoseconds timeout = 60 * kSecond;  ///< of one wait for a peer
 };
 

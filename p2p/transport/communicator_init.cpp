@@ -27,10 +27,6 @@ std::int64_t number_of(const char* name, const std::string& text, std::int64_t l
     return caller_setting(name, text, parse_size(text, low, high), otherwise);
 }
 
-bool flag_of(const char* name, const std::string& text) {
-    return number_of(name, text, 0, 1, 0) == 1;
-}
-
 }  // namespace
 
 Communicator::Communicator(Bootstrap& bootstrap, const CommunicatorOptions& options)
@@ -83,8 +79,6 @@ Status Communicator::prepare(const CommunicatorOptions& options) {
     comm_.options.trailer = settings_.p2p_blob_trailer && !settings_.p2p_compat;
     comm_.options.relay = runtime::has(kRelay) && !settings_.p2p_compat;
     comm_.options.debug_sizes = settings_.p2p_debug_sizes;
-    comm_.options.direct_disable =
-        flag_of("NCCL_P2P_DIRECT_DISABLE", settings_.nccl_p2p_direct_disable);
     DUOFI_TRY(choose_sizes(options));
     DUOFI_TRY(fill_topology(options));
     return make_channels(options);
@@ -121,6 +115,7 @@ Status Communicator::describe(const CommunicatorOptions& options, RankRecord& mi
         mine, describe_rank(comm_.rank, options.device, settings_.nccl_hostid, options.pid_salt));
     mine.channels = static_cast<std::int32_t>(comm_.channels.size());
     mine.protocols = options.protocols;
+    mine.buffers = digest_of(comm_.buff_sizes);
     mine.info.comm = reinterpret_cast<std::uint64_t>(&comm_);
     if (comm_.options.relay && may_need_relays(comm_.topo)) {
         DUOFI_ASSIGN(relay_, RelayService::start(runtime_.table()));

@@ -22,10 +22,6 @@ constexpr char kName[] = "p2pconnect";
 
 using Blobs = std::array<ncclConnect, std::size_t{2} * MAXCHANNELS>;
 
-std::size_t at(int index) noexcept {
-    return static_cast<std::size_t>(index);
-}
-
 ncclConnector& connector_of(const ncclComm& comm, int channel, int peer, Direction direction) {
     ncclPeer& entry = comm.channels[at(channel)].peers[peer];
     return direction == Direction::send ? entry.send : entry.recv;

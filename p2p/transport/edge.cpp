@@ -54,7 +54,7 @@ Result<Mapping> map_here(const ncclComm& comm, const p2pConnectInfo& info) {
 bool same_process(const ncclComm& comm, int peer) noexcept {
     if (peer == comm.rank) return true;
     return info_of(comm, peer).pidHash == info_of(comm, comm.rank).pidHash &&
-           !comm.options.direct_disable;
+           comm.topo.direct;
 }
 
 Result<Mapping> map_memory(const ncclComm& comm, const p2pConnectInfo& info, std::size_t bytes) {

@@ -6,10 +6,6 @@
 namespace duofi::p2p {
 namespace {
 
-std::size_t at(int index) noexcept {
-    return static_cast<std::size_t>(index);
-}
-
 ncclPeer& entry_of(const ncclComm& comm, int channel, int peer) noexcept {
     return comm.channels[at(channel)].peers[peer];
 }

@@ -6,6 +6,7 @@
 #include "common/abi/boundary.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p_net.hpp"
+#include "p2p/gate/can_connect.hpp"
 #include "p2p/log_subsystems.hpp"
 #include "p2p/transport/blob.hpp"
 #include "p2p/transport/net_context.hpp"
@@ -14,7 +15,6 @@
 
 namespace duofi::p2p {
 namespace {
-
 
 NetEdge& net_edge_of(const ncclConnector& connector) noexcept {
     return *static_cast<NetEdge*>(connector.transportResources);
@@ -31,10 +31,11 @@ Status refused(const NetEdge& edge, const char* call, ncclResult_t result) {
     return fail(result == ncclInvalidArgument ? Errc::invalid_argument : Errc::system, call);
 }
 
-Status can_connect_anybody(int* ret, ncclTopoSystem*, ncclTopoGraph*, ncclPeerInfo*,
-                           ncclPeerInfo*) {
+Status net_can_connect(int* ret, ncclTopoSystem* topo, ncclTopoGraph*, ncclPeerInfo* me, ncclPeerInfo* peer) {
     if (ret == nullptr) return fail(Errc::invalid_argument, "canConnect");
-    *ret = net_devices() > 0 ? 1 : 0;
+    const bool refused = topo != nullptr && !topo->net_inside && me != nullptr && peer != nullptr &&
+                         me->hostHash == peer->hostHash;
+    *ret = !refused && net_devices() > 0 ? 1 : 0;
     return {};
 }
 
@@ -125,7 +126,7 @@ constexpr ncclTransportComm kHalf = {
 
 constinit const ncclTransport net_transport = {
     .name = "NET_NEURON",
-    .canConnect = abi::entry<&can_connect_anybody>,
+    .canConnect = abi::entry<&net_can_connect>,
     .send = kHalf<Direction::send>,
     .recv = kHalf<Direction::recv>,
 };

@@ -97,6 +97,8 @@ Status check_record(const RankRecord& mine, const RankRecord& theirs, int peer) 
     DUOFI_TRY(differs(peer, "number of channels", static_cast<std::uint64_t>(mine.channels),
                       static_cast<std::uint64_t>(theirs.channels)));
     DUOFI_TRY(differs(peer, "set of protocols (NCCL_PROTO)", mine.protocols, theirs.protocols));
+    DUOFI_TRY(differs(peer, "choice of buffer sizes (NCCL_BUFFSIZE, NCCL_LL_BUFFSIZE, NCCL_LL128_BUFFSIZE, DUOFI_P2P_COMPAT)",
+                      mine.buffers, theirs.buffers));
     DUOFI_TRY(differs(peer, "runtime", mine.runtime, theirs.runtime));
     return differs(peer, "rank", static_cast<std::uint64_t>(peer),
                    static_cast<std::uint64_t>(theirs.info.rank));

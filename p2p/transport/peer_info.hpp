@@ -27,7 +27,7 @@ namespace duofi::p2p {
 
 /// One rank's part of the exchange at init.
 struct RankRecord {
-    std::uint32_t version = 1;
+    std::uint32_t version = 2;
     std::int32_t channels = 0;
     std::uint64_t salt = 0;     ///< that of rank 0 is added to the hashes of all
     std::uint32_t runtime = 0;  ///< hash of the runtime's name
@@ -36,6 +36,7 @@ struct RankRecord {
     HostIdentity process{};
     RelayAddress relay{};
     std::uint32_t protocols = 0;  ///< that its kernels choose from
+    std::uint32_t buffers = 0;    ///< digest of its buffer sizes, from which steps over the network follow
 };
 static_assert(std::is_trivially_copyable_v<RankRecord>);
 

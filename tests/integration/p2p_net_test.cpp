@@ -109,7 +109,7 @@ ncclResult_t largest_of_all(P2pMember& member, std::vector<std::int32_t>& data) 
                              member.comm());
 }
 
-/// Rank 1 dies in the middle of traffic; the others learn of it, and from no timeout.
+/// A rank (1 unless named) dies in the middle of traffic; the others learn of it, and from no timeout.
 DUOFI_RANK_BODY(p2p_net_death) {
     become_node(rank);
     run_members(rank, [&](P2pMember& member) {
@@ -120,7 +120,7 @@ DUOFI_RANK_BODY(p2p_net_death) {
             require(edge_to(member, (member.rank() + 1) % member.size()) == "NET_NEURON",
                     "the edge goes over {}", edge_to(member, (member.rank() + 1) % member.size()));
         rank.barrier();  // what the dead one had sent may die with it
-        if (member.rank() == 1) {
+        if (member.rank() == rank.number("victim", 1)) {
             rank.channel->drop_members(1);
             ::kill(::getpid(), SIGKILL);
         }
@@ -200,6 +200,18 @@ DUOFI_RANK_BODY(p2p_net_containers) {
 /// They share a kernel and a host name, yet neither /proc nor a socket leads from one to the other.
 TEST(P2pNetNodes, ContainersFallToTheNetwork_V34) {
     run_apart("p2p_net_containers", true, p2p_options({2, 2}));
+}
+
+/// Ring 0-1-2-3, rank 3 elsewhere: only its neighbours meet its death, and rank 1 hears of it through the memory of those.
+TEST(P2pNetNodes, ADeathIsPassedOnToRanksThatHaveNoNetworkEdge_V29) {
+    const JoinedNamespaces nodes;
+    if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
+    GroupOptions options = p2p_options({4, 1});
+    options.args["host"] = "10.77.0.1";
+    options.args["victim"] = "3";
+    for (int rank = 0; rank < 4; ++rank) options.prefixes.push_back(nodes.prefix(rank == 3 ? 1 : 0, rank == 3));
+    options.ends[3] = RankEnd::any;
+    run_group("p2p_net_death", options);
 }
 
 /// No process of ours can see the dead one.

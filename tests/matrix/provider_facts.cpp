@@ -39,10 +39,7 @@ std::string orders_of(const ofi::DeviceInfo& device, ofi::Requirements needs) {
 
 void say_one_sided(const ofi::DeviceInfo& device, const Settings& settings, std::uint32_t version) {
     ofi::Requirements needs = ofi::one_sided_requirements(settings);
-    const std::string obstacle = ofi::quirk_for(device.provider, version).no_one_sided;
-    if (!obstacle.empty())
-        say("no one-sided", obstacle);
-    else if (!grants(device, needs))
+    if (!grants(device, needs))
         say("no one-sided", "no message that stays behind earlier writes");
     needs.msg_order = 0;
     needs.order_required = false;

@@ -11,6 +11,7 @@
 #include "p2p/gate/nccl_xml.hpp"
 #include "p2p/gate/system.hpp"
 #include "p2p/runtime/runtime.hpp"
+#include "p2p/runtime/sim.hpp"
 #include "p2p/transport/peer_info.hpp"
 #include "tools/duofi/net_opening.hpp"
 #include "tools/duofi/outcome.hpp"
@@ -33,7 +34,10 @@ Outcome<Settings> settings_for(const TopoOptions& options) {
         // Looked at first, so that a fault is told with the name of the option.
         if (!p2p::load_model("--xml", options.xml)) return failed("the file cannot be used");
         settings->p2p_runtime = "sim";
-        settings->p2p_sim = "topo=" + options.xml;
+        p2p::SimPlan plan;
+        plan.topology = options.xml;
+        plan.topology_is_file = true;
+        p2p::set_sim_plan(std::move(plan));
     } else if (!options.sim.empty()) {
         settings->p2p_runtime = "sim";
         settings->p2p_sim = options.sim;

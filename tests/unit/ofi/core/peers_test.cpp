@@ -26,9 +26,14 @@ TEST_F(Peers, AnAddressIsInsertedOnce) {
 }
 
 TEST_F(Peers, ARefusedInsertGivesNoPeer) {
+    Error reason;
     fabric_.fail_next("fi_av_insert", -FI_ENOMEM);
-    EXPECT_EQ(endpoint_->acquire_peer(fake_name(kRemote)), nullptr);
+    EXPECT_EQ(endpoint_->acquire_peer(fake_name(kRemote), &reason), nullptr);
     EXPECT_EQ(log_.with("fi_av_insert").size(), 1U) << log_.dump();
+    EXPECT_EQ(reason.code, Errc::no_memory) << "not the fault of the address";
+    fabric_.fail_next("fi_av_insert", -FI_EINVAL);
+    EXPECT_EQ(endpoint_->acquire_peer(fake_name(kRemote), &reason), nullptr);
+    EXPECT_EQ(reason.code, Errc::invalid_argument);
     EXPECT_EQ(&peer(), &peer());
 }
 
@@ -65,6 +70,28 @@ TEST_F(Peers, AnErrorCompletionLosesThePeerOnce) {
     endpoint_->remove_user(to, first);
     endpoint_->remove_user(to, second);
     endpoint_->remove_user(other, elsewhere);
+}
+
+/// Nobody knows whose it was, and its receiver would wait for it for ever.
+TEST_F(Peers, AMessageThatTheProviderLosesFailsAllWhoMightWaitForIt) {
+    ofi::Peer& one = peer();
+    ofi::Peer& other = peer(1001);
+    FakeUser first, second;
+    endpoint_->add_user(one, first);
+    endpoint_->add_user(other, second);
+    for (const int harmless : {FI_ECANCELED, FI_ECONNRESET, -FI_ENOTCONN}) {
+        fake_->fail_receive(harmless);
+        poll();
+        EXPECT_FALSE(one.lost || other.lost) << harmless;
+    }
+    fake_->fail_receive(FI_EIO);
+    poll();
+    EXPECT_TRUE(one.gone() && other.gone());
+    EXPECT_EQ(first.lost + second.lost, 2);
+    EXPECT_EQ(fake_->sent_count(), 2U) << "each is told, and gives up its side";
+    EXPECT_EQ(log_.with("lost a message").size(), 2U) << log_.dump();
+    endpoint_->remove_user(one, first);
+    endpoint_->remove_user(other, second);
 }
 
 TEST_F(Peers, AnErrorCodeOfTheWrongSignIsUnderstood) {

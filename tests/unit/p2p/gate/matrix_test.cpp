@@ -24,7 +24,7 @@ TEST(Matrix, TextOfARowOfATorus) {
               "DEV1   NVL-I    X    NVL-I  NVB-R  -            0    1    -\n"
               "DEV2   NVB-R  NVL-I    X    NVL-I  -            0    2    -\n"
               "DEV3   NVL-I  NVB-R  NVL-I    X    -            0    3    -\n"
-              "edge: D direct pointer, I IPC, R relay via a rank, N falls to NET\n"
+              "edge: D direct pointer, I IPC, R relay via a rank, N falls to NET, - none\n"
               "path: LOC NVL NVB C2C PIX PXB P2C PXN PHB SYS NET DIS, from near to far\n"
               "level in force: SYS (default) | source: description trn1:4\n"
               "why:\n"

@@ -53,11 +53,11 @@ TEST_F(SystemTest, LevelsComeFromTheVariableEachTimeAnew) {  // V-13
 
 TEST_F(SystemTest, OtherVariables) {
     settings.nccl_p2p_disable = "1";
-    settings.nccl_nvb_disable = "1";
+    settings.nccl_nvb_disable = settings.nccl_net_disable_intra = "1";
     settings.nccl_p2p_read_enable = "0";
     settings.p2p_pods = settings.p2p_prefer_net = true;
     ASSERT_TRUE(describe("unified"));
-    EXPECT_TRUE(topo.disabled && !topo.nvb && topo.pods && topo.prefer_net && topo.unified);
+    EXPECT_TRUE(topo.disabled && !topo.nvb && !topo.net_inside && topo.pods && topo.prefer_net && topo.unified);
     EXPECT_TRUE(topo.plain_formula) << "as the base decides";
     EXPECT_EQ(topo.read_override, 0);
     settings.nccl_p2p_disable = "yes";
@@ -73,7 +73,7 @@ TEST_F(SystemTest, RelaysAreNeededWhereFastLinksAre) {
     EXPECT_TRUE(may_need_relays(topo));
     ASSERT_TRUE(describe("sim", "topo=trn1:16;base=unified"));
     EXPECT_FALSE(may_need_relays(topo)) << "path and access decide there";
-    settings.nccl_nvb_disable = "1";
+    settings.nccl_nvb_disable = settings.nccl_net_disable_intra = "1";
     ASSERT_TRUE(describe("sim", "topo=trn1:16"));
     EXPECT_FALSE(may_need_relays(topo));
 }

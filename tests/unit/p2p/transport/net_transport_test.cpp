@@ -6,6 +6,7 @@
 
 #include <mutex>
 
+#include "p2p/gate/can_connect.hpp"
 #include "p2p/transport/blob.hpp"
 #include "p2p/transport/net_edge.hpp"
 #include "tests/unit/p2p/transport/net_nodes.hpp"
@@ -50,6 +51,24 @@ TEST_F(NetTransport, CanConnectWhenThePluginHasADevice) {
     int can = -1;
     ASSERT_EQ(net_transport.canConnect(&can, nullptr, nullptr, nullptr, nullptr), ncclSuccess);
     EXPECT_EQ(can, 0);
+}
+
+TEST_F(NetTransport, StaysOutOfANodeWhenTheUserSaysSo) {
+    use_fake_net(6);
+    ncclTopoSystem topo;
+    ncclPeerInfo me{}, peer{};
+    me.hostHash = peer.hostHash = 7;
+    const auto can = [&] {
+        int answer = -1;
+        EXPECT_EQ(net_transport.canConnect(&answer, &topo, nullptr, &me, &peer), ncclSuccess);
+        return answer;
+    };
+    EXPECT_EQ(can(), 1);
+    topo.net_inside = false;
+    EXPECT_EQ(can(), 0);
+    peer.hostHash = 8;
+    EXPECT_EQ(can(), 1);
+    stop_fake_net();
 }
 
 TEST_F(NetTransport, C13_WithoutDevicesThereIsNoTransport) {
