@@ -29,7 +29,9 @@ if(DUOFI_WERROR)
   target_compile_options(duofi_flags INTERFACE -Werror)
 endif()
 if(DUOFI_SANITIZE)
-  target_compile_options(duofi_flags INTERFACE -fsanitize=${DUOFI_SANITIZE} -fno-omit-frame-pointer)
+  define_property(TARGET PROPERTY DUOFI_UNCHECKED INITIALIZE_FROM_VARIABLE DUOFI_UNCHECKED)
+  target_compile_options(duofi_flags INTERFACE -fsanitize=${DUOFI_SANITIZE} -fno-omit-frame-pointer
+                         $<$<BOOL:$<TARGET_PROPERTY:DUOFI_UNCHECKED>>:-fno-sanitize=undefined>)
   target_link_options(duofi_flags INTERFACE -fsanitize=${DUOFI_SANITIZE})
 endif()
 

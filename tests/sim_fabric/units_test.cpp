@@ -51,6 +51,14 @@ TEST(SimKnobs, AreReadFromVariablesAndFile) {
     EXPECT_EQ(knobs.personality->name, "ideal");
 }
 
+TEST(SimKnobs, WhatStandsBehindANicIsNotDropped) {
+    for (const char* text : {"0000:10:00.0@100@1ms", "0000:10:00.0zzz", "0000:10:00.0@nan", "0000:10:00.0@1@2@3"}) {
+        std::vector<std::string> complaints;
+        (void)read_knobs(variables({{"DUOFISIM_NICS", text}}), complaints);
+        EXPECT_EQ(complaints.size(), 1U) << text;
+    }
+}
+
 TEST(SimKnobs, ProviderListNamesThePersonality) {
     std::vector<std::string> complaints;
     EXPECT_EQ(read_knobs(variables({{"FI_PROVIDER", "duofisim;cxi,cxi"}}), complaints).personality->name, "cxi");

@@ -250,5 +250,15 @@ TEST_F(LaneFailure, an_operation_that_is_stuck_is_told_once) {
     EXPECT_EQ(log.with("iputSignal").front().level, duofi::log::Level::warn);
 }
 
+TEST_F(LaneFailure, a_get_that_is_stuck_is_told_too) {
+    settings.stall_seconds = 30;
+    join();
+    ASSERT_NE(get(kHigh, 100), nullptr);
+    const std::scoped_lock lock(endpoint->mutex());
+    const Nanoseconds start = endpoint->tick_time();
+    for (int i = 31; i < 40; ++i) endpoint->tick(start + i * kSecond);
+    EXPECT_EQ(log.with("op=iget").size(), 1u) << log.dump();
+}
+
 }  // namespace
 }  // namespace duofi::rma::unit

@@ -81,6 +81,30 @@ TEST(Topo, BrokenFilesGiveOneLine) {  // V-18
     EXPECT_EQ(count_of(topo.err, path), 1U) << topo.err;
 }
 
+TEST(Topo, AFileIsAFileWhateverItsName) {
+    const std::string folder = path_of("-names");
+    std::filesystem::create_directory(folder);
+    for (const char* name : {"trn1", "trn1:4", "a;b.xml", " blank.xml"}) {
+        const std::string path = folder + "/" + name;
+        std::ofstream(path) << "<system version=\"1\">\n<cpu numaid=\"0\"><pci busid=\"0000:10:00.0\"><gpu dev=\"0\" sm=\"80\"/></pci>"
+                               "<pci busid=\"0000:11:00.0\"><gpu dev=\"1\" sm=\"80\"/></pci></cpu>\n</system>\n";
+        const Ended topo = Command({"topo", "-v", "--xml", path}).wait();
+        EXPECT_EQ(topo.exit_code, 0) << name << topo.err;
+        EXPECT_EQ(count_of(topo.out, "DEV0-DEV1"), 1U) << name << topo.out;
+        EXPECT_EQ(topo.out.find("DEV2"), std::string::npos) << name << topo.out;
+    }
+    std::filesystem::remove_all(folder);
+}
+
+TEST(Topo, SaysWhatTheTransportsDo) {  // C-34
+    const Ended mapped = Command({"topo", "--threads"}, {{"DUOFI_P2P_HOST_DEVICES", "0,0"}, {"NCCL_P2P_DIRECT_DISABLE", "1"}}).wait();
+    EXPECT_NE(mapped.out.find("PHB-I"), std::string::npos) << mapped.out;
+    const Ended none = Command({"topo", "-v"}, {{"DUOFI_P2P_HOST_DEVICES", "0,0"},
+                                                {"NCCL_P2P_DISABLE", "1"},
+                                                {"NCCL_NET_DISABLE_INTRA", "1"}}).wait();
+    EXPECT_NE(none.out.find("-> no transport"), std::string::npos) << none.out;
+}
+
 TEST(Topo, RefusesWhatIsNotThere) {
     EXPECT_EQ(Command({"topo", "--sim", "topo=trn9"}).wait().exit_code, 1);
     EXPECT_EQ(Command({"topo", "--xml", "/nonexistent"}).wait().exit_code, 1);
@@ -88,6 +112,7 @@ TEST(Topo, RefusesWhatIsNotThere) {
     const Ended unwritable = Command({"topo", "--svg", "/nonexistent/a.svg"}).wait();
     EXPECT_EQ(unwritable.exit_code, 1);
     EXPECT_NE(unwritable.err.find("/nonexistent/a.svg cannot be written"), std::string::npos) << unwritable.err;
+    EXPECT_EQ(std::system((std::string(DUOFI_COMMAND) + " topo --sim topo=trn1:4 >/dev/full 2>/dev/null").c_str()), 1 << 8);
 }
 
 }  // namespace
