@@ -96,12 +96,16 @@ class NicThread {
 
 std::mutex g_mutex;
 NicThread* g_thread = nullptr;
+std::vector<Endpoint*> g_threadless;  // in manual mode
 
 }  // namespace
 
 int nic_add(Endpoint& endpoint) {
-    if (knobs().manual) return 0;
     const std::scoped_lock lock(g_mutex);
+    if (knobs().manual) {
+        g_threadless.push_back(&endpoint);
+        return 0;
+    }
     if (g_thread == nullptr) {
         auto made = std::make_unique<NicThread>();
         if (const int code = made->start(); code != 0) return code;
@@ -114,11 +118,12 @@ int nic_add(Endpoint& endpoint) {
 bool nic_stop() noexcept {
     const std::scoped_lock lock(g_mutex);
     const std::unique_ptr<NicThread> left(std::exchange(g_thread, nullptr));
-    return left == nullptr;
+    return left == nullptr && g_threadless.empty();
 }
 
 void nic_remove(Endpoint& endpoint) noexcept {
     const std::scoped_lock lock(g_mutex);
+    std::erase(g_threadless, &endpoint);
     if (g_thread != nullptr && g_thread->remove(endpoint)) delete std::exchange(g_thread, nullptr);
 }
 

@@ -18,7 +18,7 @@ find_package(Threads REQUIRED)
 add_executable(user ${USER_SOURCE})
 target_link_libraries(user PRIVATE duofi::p2p Threads::Threads)
 END
-"$cmake" -S "$place/user" -B "$place/out" -DCMAKE_PREFIX_PATH="$place/prefix" -DUSER_SOURCE="$source" \
+"$cmake" -G Ninja -S "$place/user" -B "$place/out" -DCMAKE_PREFIX_PATH="$place/prefix" -DUSER_SOURCE="$source" \
     -DCMAKE_C_COMPILER="$compiler" > "$place/configure.log" || { cat "$place/configure.log"; exit 1; }
 "$cmake" --build "$place/out" > "$place/build.log" || { cat "$place/build.log"; exit 1; }
 "$place/out/user"
