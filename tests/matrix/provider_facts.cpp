@@ -58,7 +58,10 @@ int facts(const std::string& word) {
     ::setenv("FI_PROVIDER", provider.c_str(), 1);
     std::string reason;
     log::set_sink([&reason](log::Level, unsigned long, const char*, int, const char* text) {
-        if (reason.empty() || std::string(text).find("refused") != std::string::npos) reason = text;
+        const std::string line = text;
+        const auto left_out = line.find("Left out ");
+        const auto why = left_out != std::string::npos ? line.find(": ", left_out) : left_out;
+        if (why != std::string::npos && reason.empty()) reason = line.substr(why + 2);
     });
     const auto settings = load_settings();
     if (!settings) return 2;
