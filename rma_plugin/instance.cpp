@@ -42,7 +42,7 @@ Status grant_one_sided(Process& made) {
     for (const ofi::DeviceInfo& device : made.list.devices) {
         auto info = ofi::info_for(device, needs);
         if (!info) {
-            log::info(kWhere, messages::kRmaUnsupported, device.name, device.provider, messages::kRmaDefaultRefused);
+            log::info(kWhere, messages::kRmaUnsupported, device.name, device.provider);
             return tl::unexpected(info.error());
         }
         ofi::DeviceInfo& granted = made.one_sided.emplace_back(device);

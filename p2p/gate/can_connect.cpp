@@ -100,6 +100,14 @@ PathAnswer check_p2p(const ncclTopoSystem& topo, const ncclPeerInfo& a, const nc
     return answer;
 }
 
+bool share_pointers(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerInfo& b) noexcept {
+    return topo.direct && a.pidHash == b.pidHash;
+}
+
+bool net_may_join(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerInfo& b) noexcept {
+    return topo.net_inside || a.hostHash != b.hostHash;
+}
+
 Judgement judge(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerInfo& b) {
     const auto [low, high] = in_order(a, b);
     Judgement found;

@@ -75,6 +75,11 @@ namespace duofi::p2p {
 [[nodiscard]] PathAnswer check_p2p(const ncclTopoSystem& topo, const ncclPeerInfo& a,
                                    const ncclPeerInfo& b);
 
+/// Do the ends of an edge use each other's pointers, where P2P joins them without a relay?
+[[nodiscard]] bool share_pointers(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerInfo& b) noexcept;
+/// May the network join a pair that P2P does not?
+[[nodiscard]] bool net_may_join(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerInfo& b) noexcept;
+
 /// What the steps found out about a pair, as far as they were needed.
 struct Judgement {
     GateStep step = GateStep::passed;  ///< first one that the pair fails

@@ -8,10 +8,9 @@ namespace duofi::p2p {
 namespace {
 
 EdgeKind kind_of(const ncclTopoSystem& topo, const ncclPeerInfo& a, const ncclPeerInfo& b, const Judgement& found) {
-    if (found.step != GateStep::passed)
-        return topo.net_inside || a.hostHash != b.hostHash ? EdgeKind::net : EdgeKind::none;
+    if (found.step != GateStep::passed) return net_may_join(topo, a, b) ? EdgeKind::net : EdgeKind::none;
     if (found.path.intermediate != -1) return EdgeKind::relay;
-    return a.pidHash == b.pidHash && topo.direct ? EdgeKind::direct : EdgeKind::ipc;
+    return share_pointers(topo, a, b) ? EdgeKind::direct : EdgeKind::ipc;
 }
 
 const char* outcome_text(EdgeKind kind) {

@@ -19,7 +19,6 @@ struct Event {
     Nanoseconds recorded = 0;
 };
 
-
 int create(void** event) {
     if (event == nullptr) return null_pointer();
     auto* made = new (std::nothrow) Event;

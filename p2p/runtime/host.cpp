@@ -36,7 +36,6 @@ struct Host {
 // From init to finalize. Slots run between the two only.
 std::atomic<Host*> host{nullptr};
 
-
 Host* running() noexcept { return host.load(std::memory_order_acquire); }
 
 // Connections under way need a descriptor each.

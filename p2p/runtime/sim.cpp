@@ -78,13 +78,17 @@ void spread_devices(int count) {
 Status make_machine() {
     sim().machine = nullptr;
     sim().nodes.clear();
-    if (sim().plan.topology.empty()) return {};
-    DUOFI_ASSIGN(TopoModel model, sim_topology(sim().plan));
-    sim().nodes = model.devices();
+    std::shared_ptr<const TopoModel> made = sim().plan.machine;
+    if (made == nullptr && !sim().plan.topology.empty()) {
+        DUOFI_ASSIGN(TopoModel model, sim_topology(sim().plan));
+        made = std::make_shared<const TopoModel>(std::move(model));
+    }
+    if (made == nullptr) return {};
+    sim().nodes = made->devices();
     if (sim().nodes.empty() || sim().nodes.size() > devices::kMostDevices)
         return fail(Errc::invalid_argument, messages::kSimTopologyFile);
     sim().plan.devices = static_cast<int>(sim().nodes.size());
-    sim().machine = std::make_shared<const TopoModel>(std::move(model));
+    sim().machine = std::move(made);
     return {};
 }
 

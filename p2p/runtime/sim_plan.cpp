@@ -131,7 +131,6 @@ Result<SimPlan> parse_sim_plan(std::string_view text) {
 }
 
 Result<TopoModel> sim_topology(const SimPlan& plan) {
-    if (plan.topology_is_file) return load_model("DUOFI_P2P_SIM topo", plan.topology);
     const auto [name, count] = split(plan.topology, ':');
     const auto chips = parse_integer(count, 1, kTorusChips).value_or(-1);
     auto model = neuron_instance(name, static_cast<int>(chips));

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,7 +56,7 @@ struct SimPlan {
     bool unified = false;  ///< memory of the runtime unified instead of host
     int devices = 0;       ///< 0: those of the base, or of the topology
     std::string topology;  ///< "trn1:16" and the like, or path of an XML file; "": none
-    bool topology_is_file = false;  ///< whatever its name looks like
+    std::shared_ptr<const TopoModel> machine;  ///< ready-made, instead of `topology`
     NeuronReach reach = NeuronReach::adjacent;
     SimPod pod;
     int virtual_server = 0;

@@ -12,7 +12,6 @@
 namespace duofi::p2p {
 namespace {
 
-
 const ncclPeerInfo& info_of(const ncclComm& comm, int rank) noexcept {
     return comm.peer_info[static_cast<std::size_t>(rank)];
 }
@@ -52,9 +51,7 @@ Result<Mapping> map_here(const ncclComm& comm, const p2pConnectInfo& info) {
 }  // namespace
 
 bool same_process(const ncclComm& comm, int peer) noexcept {
-    if (peer == comm.rank) return true;
-    return info_of(comm, peer).pidHash == info_of(comm, comm.rank).pidHash &&
-           comm.topo.direct;
+    return peer == comm.rank || share_pointers(comm.topo, info_of(comm, peer), info_of(comm, comm.rank));
 }
 
 Result<Mapping> map_memory(const ncclComm& comm, const p2pConnectInfo& info, std::size_t bytes) {

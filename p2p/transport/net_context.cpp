@@ -20,7 +20,6 @@
 namespace duofi::p2p {
 namespace {
 
-
 struct State {
     std::mutex mutex;
     NetOpener opener;

@@ -33,9 +33,8 @@ Status refused(const NetEdge& edge, const char* call, ncclResult_t result) {
 
 Status net_can_connect(int* ret, ncclTopoSystem* topo, ncclTopoGraph*, ncclPeerInfo* me, ncclPeerInfo* peer) {
     if (ret == nullptr) return fail(Errc::invalid_argument, "canConnect");
-    const bool refused = topo != nullptr && !topo->net_inside && me != nullptr && peer != nullptr &&
-                         me->hostHash == peer->hostHash;
-    *ret = !refused && net_devices() > 0 ? 1 : 0;
+    const bool asked = topo != nullptr && me != nullptr && peer != nullptr;
+    *ret = (!asked || net_may_join(*topo, *me, *peer)) && net_devices() > 0 ? 1 : 0;
     return {};
 }
 

@@ -7,6 +7,7 @@
 #include "tools/duofi/bench_raw_one_sided.hpp"
 
 namespace duofi::tool {
+
 Outcome<std::unique_ptr<BenchSides>> BenchSides::open(int rank, PairChannel& channel,
                                                       const BenchMemory& memory,
                                                       BenchResult& result) {

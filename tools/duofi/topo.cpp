@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <fstream>
+#include <memory>
 #include <optional>
 
 #include "common/util/settings.hpp"
@@ -31,12 +32,12 @@ Outcome<Settings> settings_for(const TopoOptions& options) {
     auto settings = load_settings();
     if (!settings) return failed(describe(settings.error()));
     if (!options.xml.empty()) {
-        // Looked at first, so that a fault is told with the name of the option.
-        if (!p2p::load_model("--xml", options.xml)) return failed("the file cannot be used");
+        // Read here, so that a fault is told with the name of the option.
+        auto model = p2p::load_model("--xml", options.xml);
+        if (!model) return failed("the file cannot be used");
         settings->p2p_runtime = "sim";
         p2p::SimPlan plan;
-        plan.topology = options.xml;
-        plan.topology_is_file = true;
+        plan.machine = std::make_shared<const p2p::TopoModel>(std::move(*model));
         p2p::set_sim_plan(std::move(plan));
     } else if (!options.sim.empty()) {
         settings->p2p_runtime = "sim";

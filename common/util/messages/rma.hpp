@@ -8,8 +8,7 @@ inline constexpr char kRmaReady[] =
 inline constexpr char kRmaDeclined[] =
     "RMA/OFI tables not offered: {}. hint=\"NCCL_RMA_PLUGIN=duofi or DUOFI_RMA=1 asks for them\"";
 inline constexpr char kRmaUnsupported[] =
-    "RMA/OFI dev={} provider={} cannot serve one-sided operations: {}";
-inline constexpr char kRmaDefaultRefused[] = "the provider grants no one-sided operations with ordered signals";
+    "RMA/OFI dev={} provider={} cannot serve one-sided operations: the provider grants no one-sided operations with ordered signals";
 
 inline constexpr char kRmaBadObject[] = "RMA/OFI {}: {} is not one of ours, or has ended";
 inline constexpr char kRmaNullArgument[] = "RMA/OFI {}: argument {} is NULL";

@@ -73,7 +73,7 @@ TEST_F(SystemTest, RelaysAreNeededWhereFastLinksAre) {
     EXPECT_TRUE(may_need_relays(topo));
     ASSERT_TRUE(describe("sim", "topo=trn1:16;base=unified"));
     EXPECT_FALSE(may_need_relays(topo)) << "path and access decide there";
-    settings.nccl_nvb_disable = settings.nccl_net_disable_intra = "1";
+    settings.nccl_nvb_disable = "1";
     ASSERT_TRUE(describe("sim", "topo=trn1:16"));
     EXPECT_FALSE(may_need_relays(topo));
 }

@@ -54,6 +54,16 @@ TEST(Disagreement, about_read) {  // V-8, C-22
     }
 }
 
+/// A caller with a driver of its own compares no records: the blobs tell (the records: Create, below).
+TEST(Disagreement, about_buffer_sizes) {  // V-8
+    duofi::test::LogLines lines;
+    Team team(3, "host");
+    ASSERT_TRUE(team.whole());
+    team.comm(2).buff_sizes.bytes[NCCL_PROTO_SIMPLE] = 65536;
+    EXPECT_TRUE(has(connect_and_fail(team), Errc::invalid_usage));
+    EXPECT_FALSE(lines.with("uses other buffer sizes").empty()) << lines.dump();
+}
+
 TEST(Disagreement, about_marked_channels) {  // C-16
     duofi::test::LogLines lines;
     Team team(2, "host", [](int, CommunicatorOptions& options) { options.channels = 3; });
