@@ -156,6 +156,25 @@ TEST_F(Mixed, FailuresOfReceivesEndTheOperation) {
     expect_failure({.fail = "irecv", .fail_after = 2}, lines_, "irecv of the net plugin");
 }
 
+/// Others wait for all of it: a second try would find them in another operation.
+TEST_F(Mixed, AnOperationThatCannotBePostedEndsTheCommunicator) {
+    use_fake_net(6);
+    Team team(2, "host", on_nodes(1));
+    ASSERT_TRUE(team.whole());
+    team.connect_all();
+    change_fake_plan({.fail = "regMr"});
+    team.run([](int, Communicator& communicator) {
+        std::vector<std::int32_t> data(20000);
+        RingOperation operation;
+        operation.type = DataType::int32;
+        operation.input = operation.output = data.data();
+        operation.count = data.size();
+        EXPECT_FALSE(Operations(communicator, kAllProtocols).ring(operation));
+        EXPECT_FALSE(communicator.check_usable("again"));
+    });
+    team.run([](int, Communicator& communicator) { (void)communicator.tear_down(); });
+}
+
 TEST_F(Mixed, V30_AbortEndsAWaitForTheNetwork) {
     use_fake_net(6);
     Team team(2, "host", on_nodes(1));
