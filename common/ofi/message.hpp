@@ -24,8 +24,8 @@ enum class MessageKind : std::uint16_t {
     net_want = 18,    ///< sender asks for an announcement; word = tag, value = index
     net_credit = 19,  ///< value = eager messages consumed so far
     net_close = 20,   ///< the other end of the connection is closed; value = eager messages it sent
-    net_key_ask = 21, ///< may I use this key? value = key
-    net_key_answer = 22,  ///< value = key; word = 1: payload RemoteRegion, 0: unknown here
+    net_key_ask = 21, ///< may I use this key? value = key; word & 2: could I still?
+    net_key_answer = 22,  ///< value = key; word & 1: known, payload RemoteRegion; word & 2: as asked
     rma_window = 32,  ///< a rank's part of a registration; word = window id, payload WindowPart
     rma_signal = 33,  ///< add to a word; word = window id, value = offset, payload SignalBody
     rma_mark = 34,    ///< everything before it has arrived when it does; value = operations so far

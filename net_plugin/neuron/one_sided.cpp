@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "common/ofi/quirks.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
 #include "common/util/messages/neuron.hpp"
@@ -26,7 +27,10 @@ void OneSided::Queue::pop() noexcept {
 }
 
 OneSided::OneSided(ofi::Endpoint& endpoint, RequestOwner& comm)
-    : ofi_(endpoint), comm_(comm), requests_(caller_memory().rma_requests, kMaxRequests) {}
+    : ofi_(endpoint),
+      comm_(comm),
+      requests_(caller_memory().rma_requests, kMaxRequests),
+      tells_refusals_(ofi::quirk_for(endpoint.domain().device().provider, fi_version()).tells_refusals) {}
 
 void OneSided::join(ofi::Peer& peer, std::uint32_t remote_port) noexcept {
     peer_ = &peer;
@@ -87,7 +91,15 @@ Result<Request*> OneSided::start(const RmaTransfer& transfer, void* memory) {
 }
 
 void OneSided::pump() noexcept {
+    doubt();
     while (!queue_.empty() && post_head(*queue_.head()) == Step::gone) queue_.pop();
+}
+
+void OneSided::refuse(RmaRequest& request) noexcept {
+    const RmaTransfer& transfer = request.transfer;
+    log::warn(log::net, messages::kKeyRefused, entry_name(transfer.kind), ofi_.domain().device().name,
+              ofi_.peer_text(*peer_), transfer.size, transfer.address, transfer.key);
+    request.fail_with(ncclInvalidArgument);
 }
 
 OneSided::Step OneSided::post_head(RmaRequest& request) noexcept {
@@ -99,9 +111,7 @@ OneSided::Step OneSided::post_head(RmaRequest& request) noexcept {
             ask(transfer.key);
             return Step::stays;
         }
-        log::warn(log::net, messages::kKeyRefused, entry_name(transfer.kind), ofi_.domain().device().name,
-                  ofi_.peer_text(*peer_), transfer.size, transfer.address, transfer.key);
-        request.fail_with(ncclInvalidArgument);
+        refuse(request);
         return Step::gone;
     }
     request.op.complete = &OneSided::complete;
@@ -142,23 +152,52 @@ void OneSided::ask(std::uint64_t key) noexcept {
     if (!peer_->gone()) ofi_.mark_dirty(*peer_, *this);  // no memory for a packet now
 }
 
-void OneSided::answer(std::uint64_t key) noexcept {
+void OneSided::answer(const ofi::MessageHeader& question) noexcept {
     if (peer_ == nullptr) return;  // a question before the connection stands
     const ofi::Domain& domain = ofi_.domain();
     RemoteRegion region;
-    const auto exposed = domain.exposed().find(key);
+    const auto exposed = domain.exposed().find(question.value);
     if (exposed) region = {exposed->address, exposed->length, domain.addresses_are_virtual() ? 0 : exposed->address};
-    (void)send(ofi::MessageKind::net_key_answer, exposed ? 1 : 0, key,
+    (void)send(ofi::MessageKind::net_key_answer, (exposed ? kKnown : 0) | (question.word & kAfterwards), question.value,
                exposed ? std::as_bytes(std::span(&region, 1)) : std::span<const std::byte>());
 }
 
+// An access that is done and whose key is still good afterwards was not refused.
+void OneSided::doubt() noexcept {
+    while (unasked_ != nullptr && !ended()) {
+        RmaRequest& request = *unasked_;
+        unasked_ = request.next;  // before the message leaves: sending may come back here
+        if (send(ofi::MessageKind::net_key_ask, kAfterwards, request.transfer.key, {})) continue;
+        if (ended()) return;
+        unasked_ = &request;
+        ofi_.mark_dirty(*peer_, *this);  // no memory for a packet now
+        return;
+    }
+}
+
+void OneSided::on_doubt_answered(const ofi::MessageHeader& answer) noexcept {
+    if (doubted_.empty() || doubted_.head() == unasked_ || doubted_.head()->transfer.key != answer.value) return;
+    RmaRequest& request = *doubted_.head();
+    doubted_.pop();
+    if ((answer.word & kKnown) != 0) {
+        request.finish();
+        return;
+    }
+    known_.erase(answer.value);
+    refuse(request);
+}
+
 void OneSided::on_answer(const ofi::Message& message) noexcept {
+    if ((message.header.word & kAfterwards) != 0) {
+        on_doubt_answered(message.header);
+        return;
+    }
     if (!asking_ || queue_.empty() || queue_.head()->transfer.key != message.header.value) return;
     asking_ = false;
     queue_.head()->answered = true;
     const std::uint64_t key = message.header.value;
     known_.erase(key);
-    if (message.header.word == 1 && message.payload.size() == sizeof(RemoteRegion)) {
+    if ((message.header.word & kKnown) != 0 && message.payload.size() == sizeof(RemoteRegion)) {
         RemoteRegion region;
         std::memcpy(&region, message.payload.data(), sizeof(region));
         if (known_.size() >= kMaxKnownKeys) known_.clear();
@@ -169,7 +208,7 @@ void OneSided::on_answer(const ofi::Message& message) noexcept {
 
 bool OneSided::on_message(const ofi::Message& message) noexcept {
     switch (static_cast<ofi::MessageKind>(message.header.kind)) {
-        case ofi::MessageKind::net_key_ask: answer(message.header.value); return true;
+        case ofi::MessageKind::net_key_ask: answer(message.header); return true;
         case ofi::MessageKind::net_key_answer: on_answer(message); return true;
         default: return false;
     }
@@ -177,7 +216,9 @@ bool OneSided::on_message(const ofi::Message& message) noexcept {
 
 void OneSided::peer_closed() noexcept {
     closed_ = true;
-    for (; !queue_.empty(); queue_.pop()) queue_.head()->fail_with(ncclRemoteError);
+    unasked_ = nullptr;
+    for (Queue* queue : {&queue_, &doubted_})
+        for (; !queue->empty(); queue->pop()) queue->head()->fail_with(ncclRemoteError);
 }
 
 void OneSided::on_tick(Nanoseconds now) noexcept {
@@ -187,6 +228,8 @@ void OneSided::on_tick(Nanoseconds now) noexcept {
 void OneSided::close(Nanoseconds limit) noexcept {
     closed_ = true;
     queue_ = {};
+    doubted_ = {};
+    unasked_ = nullptr;
     if (peer_ == nullptr) return;
     ofi_.forget_dirty(*peer_, *this);
     if (at_provider_ == 0) return;
@@ -233,10 +276,15 @@ void OneSided::complete(ofi::Operation& op, const ofi::Completion& completion) n
     OneSided& self = *request.operations;
     --self.at_provider_;
     --self.peer_->data_in_flight;
-    if (completion.error == 0)
-        request.finish();
-    else
+    if (completion.error != 0) {
         self.failed(request, completion);
+    } else if (self.tells_refusals_) {
+        request.finish();
+    } else {
+        self.doubted_.push(request);
+        if (self.unasked_ == nullptr) self.unasked_ = &request;
+        self.doubt();
+    }
 }
 
 // The provider has refused or lost it: what it thinks of the connection is told by the next message.

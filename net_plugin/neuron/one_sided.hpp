@@ -48,7 +48,9 @@ class OneSided : private RequestOwner, private ofi::Flushable {
     bool on_message(const ofi::Message& message) noexcept;
     /// The comm at the other side is closed: what has not left will not.
     void peer_closed() noexcept;
-    [[nodiscard]] bool waiting() const noexcept { return at_provider_ != 0 || !queue_.empty(); }
+    [[nodiscard]] bool waiting() const noexcept {
+        return at_provider_ != 0 || !queue_.empty() || !doubted_.empty();
+    }
     void on_tick(Nanoseconds now) noexcept;
     /// Takes back what the provider holds, for at most `limit`; operations that do not come back stay behind.
     void close(Nanoseconds limit) noexcept;
@@ -67,6 +69,9 @@ class OneSided : private RequestOwner, private ofi::Flushable {
     };
     enum class Step : std::uint8_t { gone, stays };
     static constexpr std::size_t kMaxKnownKeys = 4096;
+    // Of a question, and of its answer beside "known".
+    static constexpr std::uint32_t kKnown = 1;
+    static constexpr std::uint32_t kAfterwards = 2;  ///< is a key still good with which an access has just been done?
 
     void progress(Request& request) override;
     void retire(Request& request) override;
@@ -85,8 +90,11 @@ class OneSided : private RequestOwner, private ofi::Flushable {
     [[nodiscard]] Step post_head(RmaRequest& request) noexcept;
     [[nodiscard]] ofi::Posted post(RmaRequest& request, const RemoteRegion& region) noexcept;
     void ask(std::uint64_t key) noexcept;
-    void answer(std::uint64_t key) noexcept;
+    void answer(const ofi::MessageHeader& question) noexcept;
     void on_answer(const ofi::Message& message) noexcept;
+    void on_doubt_answered(const ofi::MessageHeader& answer) noexcept;
+    void refuse(RmaRequest& request) noexcept;
+    void doubt() noexcept;
     [[nodiscard]] bool send(ofi::MessageKind kind, std::uint32_t word, std::uint64_t value,
                             std::span<const std::byte> payload) noexcept;
     void failed(RmaRequest& request, const ofi::Completion& completion) noexcept;
@@ -98,7 +106,10 @@ class OneSided : private RequestOwner, private ofi::Flushable {
     std::uint32_t remote_port_ = 0;
     std::optional<std::size_t> inline_limit_;  ///< bytes; asked for once, by the comm's thread
     RequestPool<RmaRequest> requests_;
-    Queue queue_;  ///< not posted yet, in order
+    Queue queue_;       ///< not posted yet, in order
+    Queue doubted_;     ///< done, says a provider that says so of refused ones too: the peer is asked, in this order
+    RmaRequest* unasked_ = nullptr;  ///< the first of these whose question has not left
+    const bool tells_refusals_;
     std::uint32_t at_provider_ = 0;
     bool asking_ = false;  ///< about the key of the first in the queue
     bool closed_ = false;

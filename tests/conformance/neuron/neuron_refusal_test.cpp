@@ -107,23 +107,25 @@ DUOFI_NEURON_CONFORMANCE(a_key_ends_with_its_registration, 5) {
 }
 
 // The same with a key that has worked before: the provider is asked, and its answer may be an error or none.
-DUOFI_NEURON_CONFORMANCE_WITH(a_known_key_of_memory_that_is_gone, 5, Ranks::own) {
+void use_after_release(Rank& rank, bool read) {
     log_capture::expect_warn("");
     NccomLink link = nccom_pair(rank, nccom_of(rank));
     const Nccom& net = link.send.net();
     auto target = std::make_unique<Target>(rank, link);
-    if (rank.index == 0)
-        (void)nccom_wait(net, nccom_write(link.send, target->local.data(), 64, target->local_write,
-                                          target->window.address, target->window.key));
+    const auto start = [&] {
+        const Window& w = target->window;
+        return read ? nccom_read(link.recv, target->local.data(), 64, target->local_read, w.address, w.key)
+                    : nccom_write(link.send, target->local.data(), 64, target->local_write, w.address, w.key);
+    };
+    if (rank.index == 0) (void)nccom_wait(net, start());
     rank.barrier();
     if (rank.index == 1) target->registered.release();
     rank.barrier();
     if (rank.index == 0) {
-        void* request = nccom_write(link.send, target->local.data(), 64, target->local_write, target->window.address,
-                                    target->window.key);
-        const ncclResult_t result = nccom_outcome(net, request, patience(3 * kSecond));
-        const bool stalled = result == ncclInProgress && log_capture::count(NCCL_LOG_WARN, "no progress: op=iwrite") > 0;
-        require(stalled || (result != ncclSuccess && result != ncclInProgress), "the write ended with {}, without a line",
+        const ncclResult_t result = nccom_outcome(net, start(), patience(3 * kSecond));
+        const char* stall = read ? "no progress: op=iread" : "no progress: op=iwrite";
+        const bool stalled = result == ncclInProgress && log_capture::count(NCCL_LOG_WARN, stall) > 0;
+        require(stalled || (result != ncclSuccess && result != ncclInProgress), "it ended with {}, without a line",
                 result_name(result));
         link.send.close();
         link.recv.close();
@@ -132,6 +134,9 @@ DUOFI_NEURON_CONFORMANCE_WITH(a_known_key_of_memory_that_is_gone, 5, Ranks::own)
     target->local_write.release(), target->local_read.release();
     if (rank.index == 1) link.send.close(), link.recv.close();
 }
+
+DUOFI_NEURON_CONFORMANCE_WITH(a_known_key_of_memory_that_is_gone, 5, Ranks::own) { use_after_release(rank, false); }
+DUOFI_NEURON_CONFORMANCE_WITH(reading_memory_that_is_gone, 5, Ranks::own) { use_after_release(rank, true); }
 
 DUOFI_NEURON_CONFORMANCE(closing_with_transfers_under_way, 5) {
     log_capture::expect_warn("");

@@ -47,6 +47,8 @@ TEST(Quirks, ByNameOnlyAndCosts) {
     EXPECT_EQ(quirk_for("tcp;ofi_rxm", k1_17).endpoint_cost, EndpointCost::expensive);
     EXPECT_EQ(quirk_for("net", k1_17).endpoint_cost, EndpointCost::cheap);
     EXPECT_TRUE(quirk_for("shm", k1_17).same_node_only);
+    EXPECT_FALSE(quirk_for("shm", k1_17).tells_refusals);
+    EXPECT_TRUE(quirk_for("net", k1_17).tells_refusals);
     EXPECT_FALSE(quirk_for("net", k1_17).same_node_only);
 }
 
