@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 constexpr char kDevices[] = "/sys/bus/pci/devices";
 constexpr char kNodes[] = "/sys/devices/system/node";
 constexpr std::uint16_t kBridgeClass = 0x0604;
+constexpr long kMostLanes = 32;
 
 std::uint32_t hex_number(const Sysfs& sysfs, const std::string& path) {
     const auto line = sysfs.first_line(path);
@@ -40,9 +41,35 @@ double link_gigabytes(const Sysfs& sysfs, const std::string& folder) {
     const auto speed = sysfs.first_line(folder + "/current_link_speed");
     const auto lanes = sysfs.number(folder + "/current_link_width");
     double transfers = 0;
-    if (!speed || !lanes || *lanes <= 0 || *lanes > 32) return 0;
+    if (!speed || !lanes || *lanes <= 0 || *lanes > kMostLanes) return 0;
     std::istringstream(*speed) >> transfers;
     return transfers * static_cast<double>(*lanes) / 8;
+}
+
+/// "16.0 GT/s PCIe"; 0 for "Unknown".
+double link_speed(const Sysfs& sysfs, const std::string& folder) {
+    const auto text = sysfs.first_line(folder + "/max_link_speed");
+    double speed = 0;
+    if (text) std::istringstream(*text) >> speed;
+    return speed;
+}
+
+/// 0 for 255, which stands for unknown.
+int link_width(const Sysfs& sysfs, const std::string& folder) {
+    const auto lanes = sysfs.number(folder + "/max_link_width");
+    return lanes && *lanes > 0 && *lanes <= kMostLanes ? static_cast<int>(*lanes) : 0;
+}
+
+template <typename Number>
+Number lesser_known(Number one, Number other) {
+    return one > 0 && other > 0 ? std::min(one, other) : std::max(one, other);
+}
+
+void describe_link(const Sysfs& sysfs, const std::string& folder, IoObject& object) {
+    const std::string above = folder + "/..";
+    object.link_speed = lesser_known(link_speed(sysfs, folder), link_speed(sysfs, above));
+    object.link_width = lesser_known(link_width(sysfs, folder), link_width(sysfs, above));
+    if (const auto node = sysfs.number(folder + "/numa_node")) object.kernel_node = static_cast<int>(*node);
 }
 
 class Reader {
@@ -106,6 +133,7 @@ class Reader {
         object.kind =
             object.pci_class == kBridgeClass ? IoObject::Kind::bridge : IoObject::Kind::device;
         object.gigabytes = link_gigabytes(sysfs_, folder);
+        describe_link(sysfs_, folder, object);
         const auto networks = names_in(sysfs_, folder + "/net");
         if (!networks.empty()) object.network = networks.front();
     }
@@ -131,6 +159,12 @@ class Reader {
 
 IoTree read_io_tree(const Sysfs& sysfs) {
     return Reader(sysfs).run();
+}
+
+void add_links(const Sysfs& sysfs, IoTree& tree) {
+    for (IoObject& object : tree.objects)
+        if (object.kind != IoObject::Kind::host_bridge)
+            describe_link(sysfs, std::string(kDevices) + "/" + object.address.text(), object);
 }
 
 }  // namespace duofi::topology

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct IoObject {
     std::uint16_t vendor = 0;
     std::uint16_t device = 0;
     double gigabytes = 0;  ///< per second of its link upwards, 0 when not known
+    double link_speed = 0;  ///< most transfers per second and lane (10^9) of that link, 0 when not known; sysfs only
+    int link_width = 0;     ///< most lanes of that link, 0 when not known; sysfs only
+    std::optional<int> kernel_node;  ///< what the kernel writes down for the device, -1 too; sysfs only
     /// NUMA nodes that a host bridge is next to: the place of everything below it. Empty: not known.
     std::vector<int> numa_nodes;
     std::string network;  ///< name of its network interface, "" when none is known
@@ -37,10 +41,16 @@ struct IoTree {
     std::string source;  ///< "hwloc live", "XML file a.xml", "sysfs"
     std::string cpu_vendor;
     std::vector<Numa> numa;
+    /// Sets of NUMA nodes that places above host bridges have (packages, groups), each one once; hwloc only.
+    std::vector<std::vector<int>> places;
     std::vector<IoObject> objects;
 };
 
 /// The tree from sysfs alone. Without a PCI bus there are just NUMA nodes.
 [[nodiscard]] IoTree read_io_tree(const Sysfs& sysfs);
+
+/// What only sysfs tells of the objects of a tree of this machine: link speed and width, the kernel's node. The link is
+/// as good as both of its ends, and what it could be counts: an idle device slows it down.
+void add_links(const Sysfs& sysfs, IoTree& tree);
 
 }  // namespace duofi::topology

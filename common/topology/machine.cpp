@@ -2,6 +2,7 @@
 
 #include <hwloc.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <mutex>
@@ -66,6 +67,13 @@ IoObject io_object(hwloc_obj_t found) {
     return object;
 }
 
+std::vector<int> nodes_of(hwloc_const_bitmap_t set) {
+    std::vector<int> nodes;
+    for (int node = set ? hwloc_bitmap_first(set) : -1; node >= 0; node = hwloc_bitmap_next(set, node))
+        nodes.push_back(node);
+    return nodes;
+}
+
 /// Children of an object and theirs, parents first. The library's own search for a common ancestor
 /// must not be asked about them (T-14).
 void collect_io(hwloc_obj_t above, int parent, IoTree& tree) {
@@ -73,10 +81,7 @@ void collect_io(hwloc_obj_t above, int parent, IoTree& tree) {
         if (child->type != HWLOC_OBJ_BRIDGE && child->type != HWLOC_OBJ_PCI_DEVICE) continue;
         IoObject object = io_object(child);
         object.parent = parent;
-        if (parent < 0 && above->nodeset != nullptr)
-            for (int node = hwloc_bitmap_first(above->nodeset); node >= 0;
-                 node = hwloc_bitmap_next(above->nodeset, node))
-                object.numa_nodes.push_back(node);
+        if (parent < 0) object.numa_nodes = nodes_of(above->nodeset);
         tree.objects.push_back(object);
         collect_io(child, static_cast<int>(tree.objects.size()) - 1, tree);
     }
@@ -84,6 +89,9 @@ void collect_io(hwloc_obj_t above, int parent, IoTree& tree) {
 
 void collect_below(hwloc_obj_t place, IoTree& tree) {
     collect_io(place, -1, tree);
+    const std::vector<int> nodes = nodes_of(place->nodeset);
+    if (!nodes.empty() && std::ranges::find(tree.places, nodes) == tree.places.end())
+        tree.places.push_back(nodes);
     for (unsigned i = 0; i < place->arity; ++i) collect_below(place->children[i], tree);
 }
 

@@ -75,6 +75,7 @@ TEST(IoTree, HwlocTellsTheSame) {
     const IoTree found = machine->io_tree();
     ASSERT_EQ(found.numa.size(), 2U);
     EXPECT_EQ(found.numa[1].cpus, "1");
+    EXPECT_EQ(found.places, (std::vector<std::vector<int>>{{0, 1}, {0}, {1}}));
     ASSERT_EQ(found.objects.size(), 4U);
     for (const std::size_t card : {1U, 3U}) {
         EXPECT_EQ(found.objects[card].kind, IoObject::Kind::device);
