@@ -21,8 +21,7 @@ std::vector<NodeSet> places_of(const IoTree& tree) {
     std::ranges::sort(places, [](const NodeSet& a, const NodeSet& b) {
         return a.size() != b.size() ? a.size() < b.size() : a < b;
     });
-    const auto rest = std::ranges::unique(places);
-    places.erase(rest.begin(), rest.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
     return places;
 }
 
