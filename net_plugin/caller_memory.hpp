@@ -10,8 +10,8 @@
 #include "net_plugin/memory_handle.hpp"
 #include "net_plugin/neuron/rma_request.hpp"
 #include "net_plugin/request_pool.hpp"
-#include "net_plugin/sendrecv/recv_request.hpp"
-#include "net_plugin/sendrecv/send_request.hpp"
+#include "net_plugin/comms/recv_request.hpp"
+#include "net_plugin/comms/send_request.hpp"
 
 namespace duofi::net {
 

@@ -51,6 +51,7 @@ class InitRun {
     InitSteps& steps_;
     InitContext context_;
     bool no_network_ = false;  ///< discovery found nothing that we may use
+    std::string topology_file_;
     std::vector<topology::EnvironmentRow> environment_;
 };
 
@@ -90,7 +91,7 @@ Status InitRun::decide() {  // I5, I6
     if (context_.prefer_sendrecv) wish = ProtocolKind::sendrecv;
     DUOFI_ASSIGN(context_.protocol,
                  select_protocol(context_.settings.protocol, wish,
-                                 steps_.protocols()));
+                                 steps_.protocols(context_)));
     return {};
 }
 
@@ -134,6 +135,8 @@ Status InitRun::self_test() {  // I11, I12
 
 void InitRun::gather_environment() {  // I13
     environment_.assign(context_.platform.environment.begin(), context_.platform.environment.end());
+    topology_file_ = steps_.topology_file(context_);
+    if (!topology_file_.empty()) environment_.push_back({"NCCL_TOPO_FILE", topology_file_.c_str()});
     if (context_.self_test.gdr == memory::GdrState::supported || context_.settings.nccl_proto_set)
         return;
     log::info(kWhere, messages::kForceSimple, "GDR");

@@ -63,14 +63,16 @@ class InitSteps {
     virtual std::string libfabric_file() = 0;          ///< "" if unknown; see library_file()
     virtual std::string dmi_product_name() = 0;        ///< I5; see read_product_name()
     virtual std::string_view efa_provider_name() = 0;  ///< quirks own the literal
-    /// Protocols that can run here, in AUTO's order (I6). Default: built_protocols().
-    virtual std::span<const ProtocolCandidate> protocols() { return built_protocols(); }
+    /// Protocols that can run here, in AUTO's order (I6), from context.effective. Default: built_protocols().
+    virtual std::span<const ProtocolCandidate> protocols(const InitContext&) { return built_protocols(); }
     /// I7, I8: discovery with context.effective. It logs its own lines, decides the efa gate (4.5,
     /// Errc::unsupported) and answers Errc::no_data when there is nothing. The step keeps the
     /// device list.
     virtual Result<DiscoverySummary> discover(const InitContext& context) = 0;
     virtual Status create_plugin(const InitContext& context) = 0;  ///< I9, I10
     virtual Result<SelfTestReport> self_test() = 0;  ///< I11: opens and closes endpoint 0
+    /// I13: path of a description of this machine for NCCL_TOPO_FILE, "" for none. Called after everything has succeeded.
+    virtual std::string topology_file(const InitContext&) { return {}; }
     /// Names and values for the summary line; default: setting_rows over the real environment.
     virtual std::vector<SettingRow> setting_rows(const Settings& settings);
     /// One write of the final batch (architecture 4.11). Default: set_environment_default.

@@ -1,12 +1,19 @@
 // The mhandle of regMr and the check that every operation makes with it. Any thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "common/ofi/domain.hpp"
+#include "common/ofi/handshake.hpp"
 #include "common/util/error.hpp"
+
+namespace duofi::ofi {
+class Endpoint;
+}
 
 namespace duofi::net {
 
@@ -14,12 +21,14 @@ struct MemoryHandle {
     static constexpr std::uint64_t kLive = 0x64756f66696d7231;  // "duofimr1"
     std::uint64_t magic = 0;
     std::atomic<bool> exposed{false};  ///< peers were given its key
-    ofi::Registration registration;
+    std::size_t rails = 0;
+    std::array<ofi::Registration, ofi::kMaxRails> registration;  ///< one for each rail
+
+    [[nodiscard]] const ofi::Registration& first() const noexcept { return registration[0]; }
 };
 
-/// Registers `size` > 0 bytes on the domain. Errors: those of Domain::register_memory.
-[[nodiscard]] Result<void*> make_memory_handle(ofi::Domain& domain, void* data, std::size_t size,
-                                               fid_ep* endpoint);
+/// Registers `size` > 0 bytes on the domain of each endpoint. Errors: those of Domain::register_memory; nothing is left.
+[[nodiscard]] Result<void*> make_memory_handle(std::span<ofi::Endpoint* const> rails, void* data, std::size_t size);
 /// Errors: invalid_argument for a handle that is not (or no longer) registered, logged.
 [[nodiscard]] Status drop_memory_handle(void* handle);
 /// Same without a line in the log.

@@ -10,6 +10,7 @@
 #include "common/abi/host_log.hpp"
 #include "common/ofi/discovery.hpp"
 #include "common/ofi/service_thread.hpp"
+#include "common/topology/machine.hpp"
 #include "common/util/fork_mark.hpp"
 #include "common/util/library_file.hpp"
 #include "common/util/log.hpp"
@@ -21,8 +22,10 @@
 #include "net_plugin/endpoint_check.hpp"
 #include "net_plugin/entry.hpp"
 #include "net_plugin/init_sequence.hpp"
-#include "net_plugin/sendrecv/device.hpp"
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/device.hpp"
+#include "net_plugin/rail_groups.hpp"
+#include "net_plugin/rdma/write_probe.hpp"
+#include "net_plugin/comms/wire.hpp"
 
 namespace duofi::net {
 
@@ -32,7 +35,8 @@ namespace {
 struct State : Plugin {
     InitContext context;
     ofi::DeviceList list;
-    std::deque<SendrecvDevice> devices;
+    std::vector<RailInfos> groups;  ///< of the list's devices, one for each of ours
+    std::deque<FabricDevice> devices;
     ForkMark fork_mark;
 
     int device_count() const noexcept override { return static_cast<int>(devices.size()); }
@@ -74,6 +78,14 @@ ofi::EndpointHook endpoint_hook(const InitContext& context, const ofi::DeviceInf
     };
 }
 
+/// All PCI devices; tens of milliseconds.
+Result<topology::IoTree> machine_tree() {
+    DUOFI_ASSIGN(const topology::Machine machine, topology::Machine::load(topology::IoKeep::all));
+    topology::IoTree tree = machine.io_tree();
+    topology::add_links(topology::Sysfs(), tree);
+    return tree;
+}
+
 class Steps : public InitSteps {
   public:
     explicit Steps(TableFamily family) : neuron_(family == TableFamily::neuron) {}
@@ -83,16 +95,26 @@ class Steps : public InitSteps {
     std::string dmi_product_name() override { return topology::read_product_name(); }
     std::string_view efa_provider_name() override { return ofi::efa_name(); }
 
+    std::span<const ProtocolCandidate> protocols(const InitContext& context) override {
+        const std::string provider =
+            ofi::likely_provider(context.effective, ofi::tagged_requirements(context.effective));
+        return built_protocols(ofi::quirk_for(provider, ::fi_version()).prefers_writes);
+    }
+
     Result<DiscoverySummary> discover(const InitContext& context) override {
         state_ = std::make_unique<State>();
         state_->context.effective = context.effective;
         // Callers of that family register what they use, once (net contract 7).
         if (neuron_ && !environment_value("OFI_NCCL_MR_CACHE_DISABLE")) state_->context.effective.mr_cache_disable = true;
-        DUOFI_ASSIGN(state_->list,
-                     ofi::discover(context.settings, ofi::tagged_requirements(context.effective), context.platform));
+        const ofi::Requirements needs = context.protocol.kind == ProtocolKind::rdma
+                                            ? ofi::written_requirements(context.effective)
+                                            : ofi::tagged_requirements(context.effective);
+        DUOFI_ASSIGN(state_->list, ofi::discover(context.settings, needs, context.platform));
+        rules_ = {context.protocol.kind, !neuron_, context.platform.aws, &machine_tree};
+        DUOFI_ASSIGN(state_->groups, rail_groups(state_->list, context.effective, rules_));
         DiscoverySummary summary;
         summary.provider = state_->list.provider;
-        for (const auto& device : state_->list.devices) summary.device_names.push_back(device.name);
+        for (const RailInfos& rails : state_->groups) summary.device_names.push_back(rails.front()->name);
         return summary;
     }
 
@@ -103,11 +125,11 @@ class Steps : public InitSteps {
         policy.domain_per_thread = context.platform.domain_per_thread;
         policy.max_tag = ofi::PortTable::kMaxPorts;
         policy.tells_origins = neuron_;
-        for (const auto& device : state_->list.devices) {
-            const DeviceProperties properties = make_properties(facts_of(device), policy);
-            state_->devices.emplace_back(device, state_->context.effective, properties,
-                                         context.platform.domain_per_thread, endpoint_hook(context, device),
-                                         neuron_ && properties.rma_supported);
+        for (const RailInfos& rails : state_->groups) {
+            const DeviceProperties properties = make_properties(facts_of(rails), policy);
+            state_->devices.emplace_back(rails, state_->context.effective, properties, context.platform.domain_per_thread,
+                                         endpoint_hook(context, *rails.front()), neuron_ && properties.rma_supported,
+                                         context.protocol.kind);
         }
         return {};
     }
@@ -122,18 +144,26 @@ class Steps : public InitSteps {
         report.dmabuf_supported = properties.dmabuf_supported;
         report.gdr = properties.hmem_supported ? memory::GdrState::supported : memory::GdrState::unsupported;
         if (neuron_) {
-            const std::size_t inline_limit = static_cast<SendrecvEndpoint*>(endpoint)->ofi().inject_limit();
-            for (SendrecvDevice& each : state_->devices) each.limit_write_inline(inline_limit);
+            const std::size_t inline_limit = static_cast<FabricEndpoint*>(endpoint)->ofi().inject_limit();
+            for (FabricDevice& each : state_->devices) each.limit_write_inline(inline_limit);
         }
+        Status written;
+        if (state_->devices.front().protocol() == ProtocolKind::rdma)
+            written = probe_writes(*static_cast<FabricEndpoint*>(endpoint));
         endpoint->release();
+        if (!written) return tl::unexpected(written.error());
         return report;
     }
 
+    std::string topology_file(const InitContext& context) override {
+        return context.settings.nccl_topo_file.empty() ? publish_topology(state_->groups, rules_) : std::string();
+    }
     void discard() noexcept override { state_.reset(); }
     [[nodiscard]] std::unique_ptr<State> take() { return std::move(state_); }
 
   private:
     bool neuron_;
+    RailRules rules_;
     std::unique_ptr<State> state_;
 };
 

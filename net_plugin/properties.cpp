@@ -101,6 +101,13 @@ DeviceFacts facts_of(const ofi::DeviceInfo& device) {
     return out;
 }
 
+DeviceFacts facts_of(std::span<const ofi::DeviceInfo* const> rails) {
+    DeviceFacts out = facts_of(*rails.front());
+    std::set<const ofi::DeviceInfo*> nics(rails.begin(), rails.end());  // a NIC may carry several rails
+    out.rails = static_cast<int>(nics.size());
+    return out;
+}
+
 DeviceProperties make_properties(const DeviceFacts& facts, const PropertyPolicy& policy) {
     DeviceProperties out;
     out.name = interned(facts.name);

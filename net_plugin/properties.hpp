@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -85,6 +86,8 @@ struct DeviceProperties {
 
 /// First step of the chain: what discovery put down about one device.
 [[nodiscard]] DeviceFacts facts_of(const ofi::DeviceInfo& device);
+/// Likewise of a device whose rails these are: the first one's, and the speed of all NICs among them.
+[[nodiscard]] DeviceFacts facts_of(std::span<const ofi::DeviceInfo* const> rails);
 
 /// The internal step of the chain. Throws std::bad_alloc only.
 [[nodiscard]] DeviceProperties make_properties(const DeviceFacts& facts,

@@ -79,12 +79,13 @@ Result<ProtocolKind> parse_protocol(std::string_view text) {
     return fail(Errc::internal, "OFI_NCCL_PROTOCOL", EINVAL);
 }
 
-std::span<const ProtocolCandidate> built_protocols() {
-    static const std::array<ProtocolCandidate, 2> kBuilt{{
+std::span<const ProtocolCandidate> built_protocols(bool prefer_writes) {
+    static const std::array<ProtocolCandidate, 3> kBuilt{{
+        {ProtocolKind::rdma, {}},
         {ProtocolKind::sendrecv, {}},
-        {ProtocolKind::rdma, kNotInThisVersion},
+        {ProtocolKind::rdma, {}},
     }};
-    return kBuilt;
+    return std::span(kBuilt).subspan(prefer_writes ? 0 : 1, 2);
 }
 
 Result<ProtocolChoice> select_protocol(std::string_view user_text, ProtocolKind platform_default,

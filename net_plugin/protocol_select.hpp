@@ -36,8 +36,8 @@ struct ProtocolChoice {
 /// other word (S16).
 [[nodiscard]] Result<ProtocolKind> parse_protocol(std::string_view text);
 
-/// The protocols of this version, in the order in which AUTO prefers them.
-[[nodiscard]] std::span<const ProtocolCandidate> built_protocols();
+/// The protocols of this version, in the order in which AUTO prefers them. `prefer_writes`: see ofi::Quirk.
+[[nodiscard]] std::span<const ProtocolCandidate> built_protocols(bool prefer_writes = false);
 
 /// Step I6. A user's choice that is impossible is an error (Errc::internal, -22) that names what is
 /// missing and what to use instead. A platform's choice that is impossible is passed over with one

@@ -58,6 +58,15 @@ Posted Endpoint::post_write(Peer& peer, const void* data, std::size_t size, void
                                       &operation.context));
 }
 
+Posted Endpoint::post_written(Peer& peer, const void* data, std::size_t size, void* descriptor, std::uint64_t address,
+                              std::uint64_t key, std::uint32_t word, Operation& operation) noexcept {
+    if (peer.gone()) return Posted::lost;
+    if (peer.data_in_flight >= kMaxInFlight) return Posted::again;
+    const std::uint64_t told = carries_sizes_ ? static_cast<std::uint64_t>(size) << 32 | word : word;
+    return data_posted(peer, fi_writedata(ep_.get(), data, size, descriptor, told, peer.address, address, key,
+                                          &operation.context));
+}
+
 Posted Endpoint::post_placed_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
                                    std::uint64_t address, std::uint64_t key, bool inject,
                                    Operation& operation) noexcept {

@@ -217,6 +217,13 @@ Result<DeviceList> discover(const Settings& settings, const Requirements& needs,
     return list;
 }
 
+std::string likely_provider(const Settings& settings, const Requirements& needs) {
+    const SignalGuard guard;
+    const Round round = run_round(needs, rules_from(settings), true, topology::Sysfs());
+    const auto& chosen = round.selection.chosen;
+    return chosen.empty() ? std::string() : round.candidates[chosen.front()].provider;
+}
+
 Result<InfoPtr> info_for(const DeviceInfo& device, const Requirements& needs) {
     const SignalGuard guard;
     const topology::Sysfs sysfs;

@@ -27,6 +27,9 @@ namespace duofi::ofi {
 [[nodiscard]] Result<DeviceList> discover(const Settings& settings, const Requirements& needs,
                                           const topology::Sysfs& sysfs);
 
+/// The provider whose devices discover() would choose, "" for none. Says nothing in the log. Any thread.
+[[nodiscard]] std::string likely_provider(const Settings& settings, const Requirements& needs);
+
 /// Asks again for one device, same NIC, provider and address, under other requirements (another
 /// engine, or the basic registration mode of P6). Errors: no_data (61) when the device cannot grant
 /// them.

@@ -42,17 +42,19 @@ int open_with_free_name(Open&& open) {
 
 }  // namespace
 
-Endpoint::Endpoint(std::shared_ptr<Domain> domain)
+Endpoint::Endpoint(std::shared_ptr<Domain> domain, Endpoint* lead)
     : domain_(std::move(domain)),
+      lead_(lead != nullptr ? lead : this),
       packet_bytes_(wanted_packet_bytes(domain_->settings())),
       rx_pool_(*domain_, *this, packet_bytes_),
       tx_pool_(*domain_, *this, packet_bytes_),
       self_(read_host_identity()),
+      carries_sizes_(domain_->info()->domain_attr->cq_data_size >= 8),
       tick_time_(now_ns()) {}
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Domain> domain,
-                                                 const EndpointHook& hook, bool can_sleep) {
-    std::shared_ptr<Endpoint> self(new Endpoint(std::move(domain)));
+                                                 const EndpointHook& hook, bool can_sleep, Endpoint* lead) {
+    std::shared_ptr<Endpoint> self(new Endpoint(std::move(domain), lead));
     const SignalGuard signals;
     DUOFI_TRY(self->open_objects(hook, can_sleep));
     DUOFI_TRY(self->fill_receive_queue());
@@ -128,7 +130,7 @@ Endpoint::~Endpoint() {
 }
 
 bool Endpoint::has_local_peer() noexcept {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(mutex());
     return std::any_of(peers_.begin(), peers_.end(), [&](const auto& peer) {
         return peer->identity == self_ && !(peer->name == name_);
     });
@@ -192,11 +194,23 @@ std::size_t Endpoint::drain_completions(std::size_t batch) noexcept {
 
 void Endpoint::dispatch(std::span<const fi_cq_tagged_entry> entries) noexcept {
     completions_ += entries.size();
+    constexpr std::uint64_t kWritten = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
     for (const fi_cq_tagged_entry& entry : entries) {
+        if ((entry.flags & kWritten) == kWritten) {
+            on_written(entry);
+            continue;
+        }
         auto* op = static_cast<Operation*>(entry.op_context);
         if (op == nullptr) continue;
         op->complete(*op, Completion{entry.flags, entry.len, entry.tag, entry.data});
     }
+}
+
+// Completions of tcp and net say no length (P1): it is in the data where there is room, else the provider tells it.
+void Endpoint::on_written(const fi_cq_tagged_entry& entry) noexcept {
+    const auto word = static_cast<std::uint32_t>(entry.data);
+    const std::size_t bytes = carries_sizes_ ? entry.data >> 32 : entry.len;
+    if (PortOwner* owner = lead_->ports_.find_by_slot(word & 0xffff)) owner->on_write(word, bytes);
 }
 
 void Endpoint::drain_error() noexcept {

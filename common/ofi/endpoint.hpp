@@ -36,16 +36,17 @@ class Endpoint {
     /// Opens, enables and fills the receive queue. `domain` stays open as long as the endpoint. `can_sleep`: the
     /// service thread shall be able to sleep until something arrives (arm), if the provider lets it.
     /// Errors: the provider's, logged. Any thread.
+    /// `lead`: the new endpoint shares its lock, and its ports for the words beside writes; it stays open longer.
     [[nodiscard]] static Result<std::shared_ptr<Endpoint>> open(std::shared_ptr<Domain> domain,
                                                                 const EndpointHook& hook = {},
-                                                                bool can_sleep = false);
+                                                                bool can_sleep = false, Endpoint* lead = nullptr);
     /// Sends what is still queued (at most kDrainLimit), then closes. Never waits for a lost peer.
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
     // --- any thread, no lock needed ---
-    [[nodiscard]] Mutex& mutex() noexcept { return mutex_; }
+    [[nodiscard]] Mutex& mutex() noexcept { return lead_->own_mutex_; }
     [[nodiscard]] Domain& domain() noexcept { return *domain_; }
     [[nodiscard]] const EndpointName& name() const noexcept { return name_; }
     [[nodiscard]] fid_ep* fid() const noexcept { return ep_.get(); }
@@ -111,6 +112,11 @@ class Endpoint {
                                            std::uint64_t address, std::uint64_t key, bool inject,
                                            Operation& operation) noexcept;
     [[nodiscard]] std::size_t inject_limit() const noexcept;
+    /// As post_write, and the peer's endpoint tells the port owner that `word` names (PortOwner::on_write). `word` travels in
+    /// the low half of the provider's remote CQ data, the size in the high half where there is one (P1).
+    [[nodiscard]] Posted post_written(Peer& peer, const void* data, std::size_t size, void* descriptor,
+                                      std::uint64_t address, std::uint64_t key, std::uint32_t word,
+                                      Operation& operation) noexcept;
     [[nodiscard]] Posted post_read(Peer& peer, void* data, std::size_t size, void* descriptor,
                                    std::uint64_t address, std::uint64_t key, Operation& operation) noexcept;
     void cancel(Operation& operation) noexcept { fi_cancel(&ep_->fid, &operation.context); }
@@ -163,11 +169,12 @@ class Endpoint {
   private:
     static constexpr std::size_t kMaxBatch = 64;  ///< completions per fi_cq_read
     static constexpr int kMaxRounds = 16;         ///< reads per poll: bounds the time under the lock
-    explicit Endpoint(std::shared_ptr<Domain> domain);
+    Endpoint(std::shared_ptr<Domain> domain, Endpoint* lead);
     [[nodiscard]] Status open_objects(const EndpointHook& hook, bool can_sleep);
     [[nodiscard]] int open_queue(bool can_sleep) noexcept;
     void open_bell() noexcept;
     void dispatch(std::span<const fi_cq_tagged_entry> entries) noexcept;
+    void on_written(const fi_cq_tagged_entry& entry) noexcept;
     [[nodiscard]] Status fill_receive_queue();
     [[nodiscard]] std::size_t drain_completions(std::size_t batch) noexcept;
     void drain_error() noexcept;
@@ -202,7 +209,8 @@ class Endpoint {
     static void tx_complete(Operation& op, const Completion& completion) noexcept;
 
     std::shared_ptr<Domain> domain_;
-    Mutex mutex_;
+    Endpoint* lead_;  ///< this one, if it is on its own
+    Mutex own_mutex_;
     std::size_t packet_bytes_;
     AddressVectorPtr av_;
     CompletionQueuePtr cq_;
@@ -213,6 +221,7 @@ class Endpoint {
     PortTable ports_;
     std::vector<std::unique_ptr<Peer>> peers_;
     HostIdentity self_;
+    bool carries_sizes_;  ///< remote CQ data has room for a size beside the word
     std::vector<std::unique_ptr<PortOwner>> orphans_;
     std::vector<std::unique_ptr<PortOwner>> finished_orphans_;
     std::vector<Peer*> active_;

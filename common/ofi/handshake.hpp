@@ -21,7 +21,18 @@ using Nonce = std::array<std::byte, 16>;
 /// 128 random bits from getrandom; throws std::system_error if the kernel has none.
 [[nodiscard]] Nonce make_nonce();
 
-inline constexpr std::uint8_t kWireVersion = 1;
+inline constexpr std::uint8_t kWireVersion = 2;
+/// Endpoints that one comm may spread its data over.
+inline constexpr std::size_t kMaxRails = 4;
+
+/// The endpoints of one side beside the one that messages go to.
+struct RailNames {
+    std::uint8_t count = 0;
+    std::array<EndpointName, kMaxRails - 1> names{};
+};
+
+/// How large messages travel.
+enum class DataPath : std::uint8_t { tagged = 0, written = 1 };
 
 enum class RefuseReason : std::uint32_t {
     not_listening = 1,  ///< no such listen comm (closed, or another process has the address now)
@@ -29,6 +40,8 @@ enum class RefuseReason : std::uint32_t {
     wrong_version,
     busy,               ///< too many connect requests wait for accept
     closed,             ///< the listen comm was closed before accept
+    wrong_rails,        ///< the other side names endpoints that it was not asked for, or that cannot be reached
+    wrong_protocol,     ///< one side moves data by tagged messages, the other by writes
 };
 [[nodiscard]] const char* to_string(RefuseReason reason) noexcept;
 
@@ -41,6 +54,8 @@ struct Hello {
     Nonce nonce{};                  ///< of the handle
     EndpointName name{};
     HostIdentity identity{};
+    DataPath path = DataPath::tagged;  ///< how it moves large messages; both sides must agree
+    RailNames rails;
 };
 
 /// What the accepting side answers.
@@ -52,9 +67,10 @@ struct Welcome {
     std::uint32_t credits = 0;      ///< eager messages that may be unmatched at a time
     Nonce nonce{};                  ///< echo
     HostIdentity identity{};
+    RailNames rails;                ///< no more than the asker has
 };
 
-inline constexpr std::size_t kMaxHandshakeBytes = 128;
+inline constexpr std::size_t kMaxHandshakeBytes = 256;
 
 /// Bytes written into `out`.
 std::size_t write_hello(std::span<std::byte> out, const Hello& hello) noexcept;

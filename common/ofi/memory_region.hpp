@@ -1,6 +1,7 @@
 // One registration with the provider, and the handle a caller holds on it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 namespace duofi::ofi {
 
 class Domain;
+class RegistrationCache;
 
 /// A range known to the provider. Owned by the registration cache of its domain.
 struct MemoryRegion {
@@ -17,9 +19,14 @@ struct MemoryRegion {
     std::size_t length = 0;
     std::uint64_t own_key = 0;  ///< key to give back, 0 if the provider chose it
     bool has_own_key = false;
-    std::uint32_t references = 0;
+    std::atomic<std::uint32_t> references{0};
+    RegistrationCache* cache = nullptr;  ///< the owner
     MemoryRegionPtr fid;
 
+    /// One more holder, while there is another; no lock.
+    void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+    /// Gives it back; the cache, so its domain, is still there.
+    void release() noexcept;
     [[nodiscard]] void* descriptor() const noexcept { return fi_mr_desc(fid.get()); }
     [[nodiscard]] std::uint64_t key() const noexcept { return fi_mr_key(fid.get()); }
 };

@@ -23,9 +23,10 @@ enum class MessageKind : std::uint16_t {
     net_announce = 17,///< receives that are ready for large sends; payload Announcement[]
     net_want = 18,    ///< sender asks for an announcement; word = tag, value = index
     net_credit = 19,  ///< value = eager messages consumed so far
-    net_close = 20,   ///< the other end of the connection is closed; value = eager messages it sent
+    net_close = 20,   ///< the other end of the connection is closed; value = eager messages it sent, word = writes
     net_key_ask = 21, ///< may I use this key? value = key; word & 2: could I still?
     net_key_answer = 22,  ///< value = key; word & 1: known, payload RemoteRegion; word & 2: as asked
+    net_closed = 23, ///< answer to a receiver: nothing more is written into its memory; word = writes so far
     rma_window = 32,  ///< a rank's part of a registration; word = window id, payload WindowPart
     rma_signal = 33,  ///< add to a word; word = window id, value = offset, payload SignalBody
     rma_mark = 34,    ///< everything before it has arrived when it does; value = operations so far

@@ -14,6 +14,9 @@ class PortOwner {
   public:
     virtual ~PortOwner() = default;
     virtual void on_message(const Message& message) noexcept = 0;
+    /// A peer has written into memory of ours and says so with `word`, whose low 16 bits are those of the port. `bytes`:
+    /// how many (P1).
+    virtual void on_write(std::uint32_t word, std::size_t bytes) noexcept { (void)word, (void)bytes; }
 };
 
 class PortTable {
@@ -50,6 +53,12 @@ class PortTable {
         const std::uint32_t slot = port & 0xffff;
         if (slot >= slots_.size() || slots_[slot].generation != port >> 16) return nullptr;
         return slots_[slot].owner;
+    }
+
+    /// The owner of the port with these low 16 bits: a word beside a write has no room for the generation. Who lets peers
+    /// write keeps the port until nothing more can come.
+    [[nodiscard]] PortOwner* find_by_slot(std::uint32_t slot) const noexcept {
+        return slot < slots_.size() ? slots_[slot].owner : nullptr;
     }
 
   private:

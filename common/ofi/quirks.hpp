@@ -39,6 +39,7 @@ struct Quirk {
     const char* evidence = "";    ///< clause ids
     const char* refused = "";     ///< why it is not used, although it offers what is asked for
     bool confirms_writes = true;  ///< FI_DELIVERY_COMPLETE, where granted, holds for one-sided writes too
+    bool prefers_writes = false;  ///< AUTO moves large messages by writes with immediate data, not by tagged messages
     bool tells_refusals = true;  ///< a one-sided access that the target refuses ends with an error where it was posted
 };
 

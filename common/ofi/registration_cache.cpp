@@ -19,6 +19,8 @@ RegistrationCache::RegistrationCache(fid_domain* domain, std::uint64_t mr_mode, 
       share_(share && (mr_mode & FI_MR_ENDPOINT) == 0),
       keys_(key_bytes) {}
 
+void MemoryRegion::release() noexcept { cache->release(this); }
+
 Status RegistrationCache::open_region(MemoryRegion& region, std::uint64_t access, fid_ep* endpoint) {
     if (own_keys_) {
         if (!keys_.acquire(region.own_key)) {
@@ -52,7 +54,7 @@ Result<MemoryRegion*> RegistrationCache::acquire(void* address, std::size_t leng
     const std::scoped_lock lock(mutex_);
     if (share_) {
         if (MemoryRegion** found = regions_.find_covering(begin, length)) {
-            ++(*found)->references;
+            (*found)->retain();
             return *found;
         }
     }
@@ -60,6 +62,7 @@ Result<MemoryRegion*> RegistrationCache::acquire(void* address, std::size_t leng
     region->address = begin;
     region->length = length;
     region->references = 1;
+    region->cache = this;
     if (!regions_.insert(begin, length, region.get()))
         return fail(Errc::invalid_argument, "registration range", EINVAL);
     if (Status opened = open_region(*region, access, endpoint); !opened) {
@@ -70,8 +73,11 @@ Result<MemoryRegion*> RegistrationCache::acquire(void* address, std::size_t leng
 }
 
 void RegistrationCache::release(MemoryRegion* region) noexcept {
-    const std::scoped_lock lock(mutex_);
-    if (--region->references != 0) return;
+    std::uint32_t held = region->references.load(std::memory_order_relaxed);
+    while (held > 1)
+        if (region->references.compare_exchange_weak(held, held - 1, std::memory_order_acq_rel)) return;
+    const std::scoped_lock lock(mutex_);  // nobody finds it any more
+    if (region->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     region->fid.reset();  // the key stays taken until the provider has let go of it (P7)
     if (region->has_own_key) keys_.release(region->own_key);
     regions_.erase(region->address, region->length, region);

@@ -25,6 +25,7 @@ class RegistrationCache {
     /// that leaves the address space, no_memory, or the provider's (logged); nothing is left behind by a failure.
     [[nodiscard]] Result<MemoryRegion*> acquire(void* address, std::size_t length, std::uint64_t access,
                                                 fid_ep* endpoint);
+    /// Takes the lock for the last reference only.
     void release(MemoryRegion* region) noexcept;
 
     [[nodiscard]] std::size_t regions() const;

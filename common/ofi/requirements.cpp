@@ -128,6 +128,15 @@ Requirements one_sided_requirements(const Settings& settings) {
     return needs;
 }
 
+Requirements written_requirements(const Settings& settings) {
+    Requirements needs = tagged_requirements(settings);
+    needs.purpose = "write with immediate";
+    needs.required_caps = FI_MSG | FI_RMA;
+    needs.wanted_caps = 0;
+    needs.cq_data_size = sizeof(std::uint32_t);
+    return needs;
+}
+
 std::uint32_t effective_api_version(const Requirements& needs) noexcept {
     const std::uint32_t running = fi_version();
     return needs.api_version == 0 ? running : std::min(needs.api_version, running);

@@ -39,6 +39,9 @@ struct Requirements {
 /// with a send that does not overtake earlier writes or sends.
 [[nodiscard]] Requirements one_sided_requirements(const Settings& settings);
 
+/// Needs of the write-with-immediate protocol: FI_MSG|FI_RMA and at least 4 bytes of remote CQ data (net contract 5.4, 5.5).
+[[nodiscard]] Requirements written_requirements(const Settings& settings);
+
 /// min(wanted, version of the running library): a higher one is refused by libfabric (net
 /// contract 4.3).
 [[nodiscard]] std::uint32_t effective_api_version(const Requirements& needs) noexcept;

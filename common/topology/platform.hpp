@@ -23,7 +23,7 @@ struct Platform {
     int nic_dup_conns = 0;                  ///< OFI_NCCL_NIC_DUP_CONNS, else the row
     bool domain_per_thread = false;         ///< OFI_NCCL_DOMAIN_PER_THREAD, else the row
     bool filter_efa = false;  ///< ask libfabric for efa only: EC2 and no provider chosen (S17)
-    bool has_topology_file = false;               ///< noted; no topology file is written
+    bool has_topology_file = false;               ///< noted; such files are not shipped
     int speed_override_mbps = 0;                  ///< net contract 6.4; 0 = what the NIC says
     std::span<const EnvironmentRow> environment;  ///< static storage
 };

@@ -11,7 +11,7 @@
 #include "common/util/messages/neuron.hpp"
 #include "common/util/messages/ofi.hpp"
 #include "net_plugin/caller_memory.hpp"
-#include "net_plugin/sendrecv/transfer_report.hpp"
+#include "net_plugin/comms/transfer_report.hpp"
 
 namespace duofi::net {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "net_plugin/request.hpp"
-#include "net_plugin/sendrecv/data_operation.hpp"
+#include "net_plugin/comms/data_operation.hpp"
 
 namespace duofi::net {
 

@@ -8,20 +8,20 @@
 #include <list>
 #include <vector>
 
-#include "net_plugin/sendrecv/data_operation.hpp"
-#include "net_plugin/sendrecv/endpoint.hpp"
+#include "net_plugin/comms/data_operation.hpp"
+#include "net_plugin/comms/endpoint.hpp"
+#include "net_plugin/comms/large_path.hpp"
 
 namespace duofi::net {
 
-class LateReceives : public ofi::PortOwner, private ofi::PeerUser {
+class LateReceives : public LateTraffic, private ofi::PeerUser {
   public:
-    LateReceives(SendrecvEndpoint& endpoint, ofi::Peer& peer, std::uint32_t port)
+    LateReceives(FabricEndpoint& endpoint, ofi::Peer& peer, std::uint32_t port)
         : budget_(endpoint.receives()), endpoint_(endpoint.ofi()), peer_(peer), port_(port) {}
 
     void expect(std::uint64_t tag, std::size_t size);
     [[nodiscard]] bool empty() const noexcept { return receives_.empty(); }
-    /// Takes over the port and posts. The endpoint owns this object already.
-    void start() noexcept;
+    void start() noexcept override;
 
   private:
     struct Receive {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -43,10 +44,17 @@ bool is_accelerator_runtime(std::string_view runtime) {
     return runtime == "cuda" || runtime == "hip";
 }
 
+/// Made by the net plugin of this package for NCCL: it holds network cards only.
+bool made_by_us(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::read_symlink(path, error).native().find("memfd:duofi_topo") != std::string::npos;
+}
+
 Status choose_machine(std::string_view runtime, const Settings& settings, ncclTopoSystem& topo) {
     if (runtime == "sim") {
         topo.machine = sim_machine();
-    } else if (is_accelerator_runtime(runtime) && !settings.nccl_topo_file.empty()) {
+    } else if (is_accelerator_runtime(runtime) && !settings.nccl_topo_file.empty() &&
+               !made_by_us(settings.nccl_topo_file)) {
         DUOFI_ASSIGN(TopoModel model, load_model("NCCL_TOPO_FILE", settings.nccl_topo_file));
         topo.machine = std::make_shared<const TopoModel>(std::move(model));
     } else if (is_accelerator_runtime(runtime)) {

@@ -1,12 +1,10 @@
 #include "p2p/transport/peer_info.hpp"
 
-#include <limits.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 
 #include "common/util/log.hpp"
 #include "common/util/messages/p2p.hpp"
@@ -15,19 +13,7 @@
 namespace duofi::p2p {
 namespace {
 
-constexpr char kBootId[] = "/proc/sys/kernel/random/boot_id";
 constexpr char kPidNamespace[] = "/proc/self/ns/pid";
-
-std::string boot_id() {
-    std::array<char, 64> text{};
-    std::FILE* file = std::fopen(kBootId, "re");
-    if (file == nullptr) return {};
-    const std::size_t length = std::fread(text.data(), 1, text.size(), file);
-    std::fclose(file);
-    std::string id(text.data(), length);
-    while (!id.empty() && id.back() == '\n') id.pop_back();
-    return id;
-}
 
 Status add_device_facts(int device, ncclPeerInfo& info) {
     DUOFI_ASSIGN(info.busId, runtime::bus_id(device));
@@ -56,13 +42,6 @@ Status differs(int peer, const char* what, std::uint64_t here, std::uint64_t the
 }
 
 }  // namespace
-
-std::string host_text(std::string_view host_id) {
-    if (!host_id.empty()) return std::string(host_id);
-    std::array<char, HOST_NAME_MAX + 1> name{};
-    if (::gethostname(name.data(), name.size() - 1) != 0) name[0] = '\0';
-    return name.data() + boot_id();
-}
 
 std::string pid_text() {
     std::array<char, 128> link{};

@@ -6,21 +6,13 @@
 #include <type_traits>
 
 #include "common/util/error.hpp"
+#include "common/util/host_hash.hpp"
 #include "common/util/host_identity.hpp"
 #include "p2p/abi.h"
 #include "p2p/runtime/relay_address.hpp"
 
 namespace duofi::p2p {
 
-/// The callers' hash of strings: 5381, then times 33, exclusive or with each byte (C-6).
-[[nodiscard]] constexpr std::uint64_t string_hash(std::string_view text) noexcept {
-    std::uint64_t hash = 5381;
-    for (const char c : text) hash = hash * 33 ^ static_cast<unsigned char>(c);
-    return hash;
-}
-
-/// NCCL_HOSTID, or host name and boot id of the kernel (C-6).
-[[nodiscard]] std::string host_text(std::string_view host_id);
 /// Decimal pid and text of the link to the PID namespace (C-7). Not cached, so right after a fork
 /// (T-12).
 [[nodiscard]] std::string pid_text();

@@ -30,6 +30,12 @@ inline constexpr char kNoProtocol[] =
 
 // I9 - I14
 inline constexpr char kDomainScope[] = "NET/OFI Creating one domain per {}";
+inline constexpr char kRailsNeedRdma[] =
+    "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect: only protocol RDMA has rails (OFI_NCCL_PROTOCOL=RDMA)";
+inline constexpr char kTooManyRails[] =
+    "NET/OFI More than {} NICs are next to one accelerator: set OFI_NCCL_FORCE_NUM_RAILS to the number of rails of a device";
+inline constexpr char kWritesNotTold[] =
+    "NET/OFI Provider {}: {}. Protocol RDMA cannot run here; set OFI_NCCL_PROTOCOL=SENDRECV";
 inline constexpr char kProtocolInitFailed[] = "NET/OFI Failed to initialize {} protocol";
 inline constexpr char kSelfTestFailed[] =
     "NET/OFI Self-test of the first device failed: {} ({}, errno {})";

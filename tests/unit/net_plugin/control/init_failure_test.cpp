@@ -90,7 +90,7 @@ TEST(InitFailure, I1BadSettingStopsBeforeAnythingElse) {
 }
 
 TEST(InitFailure, I6BadProtocolStopsBeforeDiscovery) {  // S16, 4.11 -22
-    for (const char* protocol : {"tcp", "RDMA"}) {
+    for (const char* protocol : {"tcp", "RDMA2"}) {
         const LogLines log;
         FakeInitSteps steps;
         steps.settings.protocol = protocol;

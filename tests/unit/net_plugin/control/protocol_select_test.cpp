@@ -133,14 +133,13 @@ TEST(ProtocolSelect, NoProtocolAtAll) {  // 4.2, 4.11
         log.warn("NET/OFI Unable to find a protocol that worked.  Failing initialization."));
 }
 
-TEST(ProtocolSelect, ThisVersionHasTheTaggedProtocol) {
+TEST(ProtocolSelect, AutoPrefersWritesWhereTheProviderIsBestAtThem) {
     const LogLines log;
-    const auto chosen = select_protocol("", kAuto, built_protocols());
-    ASSERT_TRUE(chosen);
-    EXPECT_EQ(chosen->kind, kSendrecv);
-    EXPECT_FALSE(select_protocol("RDMA", kAuto, built_protocols()));
-    EXPECT_TRUE(
-        log.warn("NET/OFI OFI_NCCL_PROTOCOL=RDMA: not available in this version, use SENDRECV"));
+    EXPECT_EQ(select_protocol("", kAuto, built_protocols())->kind, kSendrecv);
+    EXPECT_EQ(select_protocol("", kAuto, built_protocols(true))->kind, kRdma);
+    EXPECT_EQ(select_protocol("SENDRECV", kAuto, built_protocols(true))->kind, kSendrecv);
+    EXPECT_EQ(select_protocol("RDMA", kAuto, built_protocols())->kind, kRdma);
+    EXPECT_EQ(select_protocol("", kRdma, built_protocols())->source, ProtocolSource::platform);
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ TEST_P(OneSidedWire, a_read_under_way_when_the_other_end_closes) {
 TEST_P(OneSidedWire, a_question_before_the_connection_stands_is_ignored) {
     WireLink link(*node);
     const Handle handle = link.handle(GetParam());
-    SendrecvEndpoint& endpoint = side->take();
+    FabricEndpoint& endpoint = side->take();
     const Owned<SendComm> send(endpoint.connect(handle, nullptr).value().comm);
     const auto hello = ofi::parse_hello(link.wait_for(MessageKind::hello)[0].payload);
     ASSERT_TRUE(hello.has_value());
@@ -270,7 +270,7 @@ TEST_P(OneSidedWire, questions_of_the_peer_are_answered_from_what_is_exposed) {
 
 TEST_P(OneSidedWire, memory_whose_key_was_not_given_out_is_not_shown) {
     void* memory = peer.send->register_memory(data.data(), 1000).value();
-    const std::uint64_t key = static_cast<MemoryHandle*>(memory)->registration.region->key();
+    const std::uint64_t key = static_cast<MemoryHandle*>(memory)->first().region->key();
     peer.link->send(MessageKind::net_key_ask, 0, key);
     EXPECT_EQ(peer.link->wait_for(MessageKind::net_key_answer)[0].header.word, 0u);
     EXPECT_TRUE(drop_memory_handle(memory));

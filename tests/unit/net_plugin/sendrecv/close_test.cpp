@@ -1,5 +1,5 @@
-// Units: net_plugin/sendrecv/late_receives, net_plugin/sendrecv/recv_connection,
-// net_plugin/sendrecv/send_connection, net_plugin/sendrecv/listen_comm.
+// Units: net_plugin/sendrecv/late_receives, net_plugin/comms/recv_connection,
+// net_plugin/comms/send_connection, net_plugin/comms/listen_comm.
 // Ends of connections: what was sent arrives, what cannot come any more fails, neighbours go on
 // (net contract 3.7).
 #include <future>

@@ -1,4 +1,4 @@
-// Units: net_plugin/sendrecv/device.
+// Units: net_plugin/comms/device.
 // Which callers share an endpoint (architecture 4.4).
 #include <thread>
 
@@ -25,7 +25,7 @@ TEST_P(Endpoints, OfTwoThreads) {
     ofi::DeviceInfo info = fabric.device();  // the objects are the fake's, whatever the provider is called
     info.provider = tested.provider;
     info.endpoint_cost = tested.cost;
-    SendrecvDevice device(info, settings, DeviceProperties{}, tested.domain_per_thread);
+    FabricDevice device({&info}, settings, DeviceProperties{}, tested.domain_per_thread);
     std::vector<Endpoint*> taken;
     const auto take = [&] {
         const auto endpoint = device.get_endpoint();
@@ -62,7 +62,7 @@ TEST(EndpointsOfShm, AreOneForTheProcess) {
     const ofi::DeviceInfo* info = find_device("shm");
     if (info == nullptr) GTEST_SKIP() << "no device of provider shm";
     const Settings settings;
-    SendrecvDevice device(*info, settings, DeviceProperties{}, false);
+    FabricDevice device({info}, settings, DeviceProperties{}, false);
     Endpoint* first = *device.get_endpoint();
     Endpoint* second = nullptr;
     std::thread([&] { second = *device.get_endpoint(); }).join();

@@ -30,14 +30,14 @@ Side::Side(const ofi::DeviceInfo& info, const Adjust& adjust, bool one_sided)
           if (adjust) adjust(settings);
           return settings;
       }()),
-      device_(info, settings_, DeviceProperties{}, false, {}, one_sided) {
+      device_({&info}, settings_, DeviceProperties{}, false, {}, one_sided) {
     endpoint_ = &take();
 }
 
-SendrecvEndpoint& Side::take() {
+FabricEndpoint& Side::take() {
     const auto endpoint = device_.get_endpoint();
     require(endpoint.has_value(), "get_endpoint failed");
-    return static_cast<SendrecvEndpoint&>(**endpoint);
+    return static_cast<FabricEndpoint&>(**endpoint);
 }
 
 std::size_t Side::posted_receives() {
@@ -88,7 +88,7 @@ Owned<RecvComm> accept_one(ListenComm& listener) {
 Link connect(Side& from, Side& to) {
     Listener listener = listen_on(to);
     Link link;
-    SendrecvEndpoint& endpoint = from.take();
+    FabricEndpoint& endpoint = from.take();
     SendComm* attempt = nullptr;
     bool ready = false;
     until("connect and accept", [&] {

@@ -13,7 +13,7 @@
 #include "common/util/clock.hpp"
 #include "common/util/settings.hpp"
 #include "net_plugin/request.hpp"
-#include "net_plugin/sendrecv/device.hpp"
+#include "net_plugin/comms/device.hpp"
 #include "tests/support/failure.hpp"
 #include "tests/unit/util/log_lines.hpp"
 
@@ -41,7 +41,7 @@ class Side {
     Side& operator=(const Side&) = delete;
 
     /// With one more reference, for a new comm.
-    [[nodiscard]] SendrecvEndpoint& take();
+    [[nodiscard]] FabricEndpoint& take();
     [[nodiscard]] ofi::Endpoint& ofi() { return endpoint_->ofi(); }
     [[nodiscard]] const Settings& settings() const { return settings_; }
     /// Large receives that the provider holds.
@@ -50,8 +50,8 @@ class Side {
 
   private:
     Settings settings_;
-    SendrecvDevice device_;
-    SendrecvEndpoint* endpoint_ = nullptr;
+    FabricDevice device_;
+    FabricEndpoint* endpoint_ = nullptr;
 };
 
 /// Ends a comm as the entries do. Gives the time it took.

@@ -9,7 +9,7 @@ class Handshake : public OverProvider {
     /// Connects from `side` until it is over; the error code, or 0.
     Errc connect_error(Side& side, const Handle& handle,
                        const std::function<void()>& meanwhile = {}) {
-        SendrecvEndpoint& endpoint = side.take();
+        FabricEndpoint& endpoint = side.take();
         SendComm* attempt = nullptr;
         Errc code{};
         until("connect to end", [&] {
@@ -84,7 +84,7 @@ TEST_P(Handshake, a_welcome_of_another_version_or_nonce_is_a_refusal) {
     Side side(GetParam());
     WireNode node(GetParam());
     const std::pair<const char*, std::function<void(ofi::Welcome&)>> spoils[] = {
-        {"the other side speaks another protocol version", [](ofi::Welcome& w) { w.version = 2; }},
+        {"the other side speaks another protocol version", [](ofi::Welcome& w) { w.version = 3; }},
         {"the handle belongs to another listen comm",
          [](ofi::Welcome& w) { w.nonce[15] ^= std::byte{4}; }},
     };
@@ -133,7 +133,7 @@ TEST_P(Handshake, connect_gives_up_at_its_deadline) {
 TEST_P(Handshake, no_step_waits_for_the_other_side) {
     Side a(GetParam()), b(GetParam());
     Listener listener = listen_on(b);
-    SendrecvEndpoint& endpoint = a.take();
+    FabricEndpoint& endpoint = a.take();
     SendComm* attempt = nullptr;
     const Nanoseconds begin = now_ns();
     for (int i = 0; i < 20; ++i) {
@@ -151,7 +151,7 @@ TEST_P(Handshake, one_listen_comm_serves_many_and_may_close_after_accept) {
     Listener listener = listen_on(b);
     std::vector<SendComm*> attempts(8, nullptr);
     std::vector<bool> ready(8);
-    SendrecvEndpoint* endpoint = nullptr;
+    FabricEndpoint* endpoint = nullptr;
     for (SendComm*& attempt : attempts) {
         endpoint = &a.take();
         attempt = endpoint->connect(listener.handle, nullptr)->comm;

@@ -1,10 +1,10 @@
-// Units: net_plugin/sendrecv/recv_comm, net_plugin/sendrecv/recv_large,
-// net_plugin/sendrecv/send_comm, net_plugin/sendrecv/endpoint.
+// Units: net_plugin/comms/recv_comm, net_plugin/comms/recv_announce,
+// net_plugin/comms/send_comm, net_plugin/comms/endpoint.
 // Which send fills which receive (net contract 3.4), and what is left of a send that is too long
 // (P5).
 #include <algorithm>
 
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/wire.hpp"
 #include "tests/unit/net_plugin/sendrecv/fabric.hpp"
 
 namespace duofi::net::comm_test {

@@ -2,6 +2,7 @@
 #include "net_plugin/memory_handle.hpp"
 
 #include <cstdint>
+#include <span>
 
 #include "tests/unit/net_plugin/sendrecv/fabric.hpp"
 
@@ -16,8 +17,12 @@ class MemoryHandles : public OverProvider {
         side.emplace(GetParam());
         handle = make();
     }
+    static Result<void*> register_on(Side& side, void* data, std::size_t size) {
+        ofi::Endpoint* rail = &side.ofi();
+        return make_memory_handle(std::span(&rail, 1), data, size);
+    }
     void* make() {
-        const auto made = make_memory_handle(domain(), memory + 16, 64, side->ofi().fid());
+        const auto made = register_on(*side, memory + 16, 64);
         EXPECT_TRUE(made.has_value());
         return made ? *made : nullptr;
     }
@@ -76,7 +81,7 @@ TEST_P(MemoryHandles, may_be_null_where_the_provider_needs_none) {
 
 TEST_P(MemoryHandles, of_another_domain_are_refused) {
     Side other(GetParam());
-    const auto foreign = make_memory_handle(other.ofi().domain(), memory, 96, other.ofi().fid());
+    const auto foreign = register_on(other, memory, 96);
     ASSERT_TRUE(foreign.has_value());
     EXPECT_FALSE(check(memory + 16, 8, *foreign));
     EXPECT_EQ(log.with("the mhandle is not registered on this device").size(), 1u) << log.dump();

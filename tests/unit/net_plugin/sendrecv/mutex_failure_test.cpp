@@ -67,7 +67,7 @@ TEST_P(MutexFailure, is_an_exception_in_listen_and_accept) {
     Side a(GetParam());
     Listener listener = listen_on(a);
     EXPECT_TRUE(fails(a, [&] { (void)listener.comm->accept(); }));
-    SendrecvEndpoint& endpoint = a.take();
+    FabricEndpoint& endpoint = a.take();
     Handle handle;
     expect_survives(a, [&] { (void)endpoint.listen(handle); });
     endpoint.release();
@@ -76,7 +76,7 @@ TEST_P(MutexFailure, is_an_exception_in_listen_and_accept) {
 TEST_P(MutexFailure, is_an_exception_in_connect) {
     Side a(GetParam()), b(GetParam());
     Listener listener = listen_on(b);
-    SendrecvEndpoint& endpoint = a.take();
+    FabricEndpoint& endpoint = a.take();
     expect_survives(a, [&] { (void)endpoint.connect(listener.handle, nullptr); });
     endpoint.release();
 }

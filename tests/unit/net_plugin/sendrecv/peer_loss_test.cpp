@@ -1,4 +1,4 @@
-// Units: net_plugin/sendrecv/abandoned_attempt.
+// Units: net_plugin/comms/abandoned_attempt.
 // Peers that are lost or leave: every comm to them is told, once, and no other.
 #include "tests/unit/net_plugin/sendrecv/wire_node.hpp"
 

@@ -33,7 +33,7 @@ TEST_P(ReceiverWire, a_large_receive_is_announced_and_filled) {
     EXPECT_EQ(told[0].tag, -7);
     EXPECT_EQ(told[0].index, 0u);
     EXPECT_EQ(told[0].size, kLarge);
-    EXPECT_EQ(told[0].reserved, 0u);
+    EXPECT_EQ(told[0].targets, 0u);
     const auto out = bytes_of(15000, 3);
     deliver(told[0], out);
     EXPECT_EQ(finish(request).sizes, std::vector<int>{15000});

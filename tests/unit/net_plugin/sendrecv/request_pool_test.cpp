@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "net_plugin/sendrecv/recv_request.hpp"
-#include "net_plugin/sendrecv/send_request.hpp"
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/recv_request.hpp"
+#include "net_plugin/comms/send_request.hpp"
+#include "net_plugin/comms/wire.hpp"
 
 namespace duofi::net {
 namespace {

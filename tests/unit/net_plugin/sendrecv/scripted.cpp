@@ -1,7 +1,7 @@
 #include "tests/unit/net_plugin/sendrecv/scripted.hpp"
 
 #include "common/ofi/handshake.hpp"
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/wire.hpp"
 
 namespace duofi::net::comm_test {
 

@@ -49,7 +49,7 @@ class Scripted : public ::testing::Test {
 
   private:
     Handle handle_;
-    SendrecvEndpoint* asking_ = nullptr;
+    FabricEndpoint* asking_ = nullptr;
 };
 
 }  // namespace duofi::net::comm_test

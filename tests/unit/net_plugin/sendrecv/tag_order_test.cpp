@@ -1,5 +1,5 @@
 // TagOrder and SendQueue against plain models.
-#include "net_plugin/sendrecv/tag_order.hpp"
+#include "net_plugin/comms/tag_order.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "net_plugin/sendrecv/send_request.hpp"
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/send_request.hpp"
+#include "net_plugin/comms/wire.hpp"
 
 namespace duofi::net {
 namespace {
@@ -126,6 +126,15 @@ TEST(Wire, golden_bytes_of_an_announcement) {
     static constexpr unsigned char kGolden[24] = {
         0xfe, 0xff, 0xff, 0xff, 3, 0, 0, 0, 0, 0x20, 0, 0, 1, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0};
     const Announcement announcement{-2, 3, 0x100002000, 0x107, 0};
+    EXPECT_EQ(announcement.bytes(), sizeof(kGolden));
+    EXPECT_EQ(std::memcmp(&announcement, kGolden, sizeof(kGolden)), 0);
+}
+
+TEST(Wire, golden_bytes_of_an_announcement_for_writes) {
+    static constexpr unsigned char kGolden[40] = {0xfe, 0xff, 0xff, 0xff, 3, 0, 0, 0, 0, 0x20, 0, 0, 1,    0,    0,    0,    7,   1,   0,   0,
+                                                  1,    0,    0,    0,    8, 7, 6, 5, 4, 3,    2, 1, 0xa8, 0xa7, 0xa6, 0xa5, 0xa4, 0xa3, 0xa2, 0xa1};
+    const Announcement announcement{-2, 3, 0x100002000, 0x107, 1, {{{0x0102030405060708, 0xa1a2a3a4a5a6a7a8}}}};
+    EXPECT_EQ(announcement.bytes(), sizeof(kGolden));
     EXPECT_EQ(std::memcmp(&announcement, kGolden, sizeof(kGolden)), 0);
 }
 

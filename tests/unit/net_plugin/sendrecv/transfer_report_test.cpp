@@ -1,9 +1,10 @@
-// Units: net_plugin/sendrecv/transfer_report.
+// Units: net_plugin/comms/transfer_report.
 // What the log says of large transfers that the provider gives back with an error (A21), and of requests that
 // nothing happens to (architecture 4.8).
+#include "tests/unit/net_plugin/sendrecv/announcements.hpp"
 #include "tests/unit/net_plugin/sendrecv/scripted.hpp"
 
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/wire.hpp"
 
 namespace duofi::net::comm_test {
 namespace {
@@ -28,7 +29,7 @@ TEST_F(TransferReport, AFailedSendIsToldOnceAndLosesThePeer) {
     open();
     Owned<SendComm> comm = connected();
     const Announcement ready[] = {{5, 0, kLarge, 1, 0}, {5, 1, kLarge, 2, 0}};
-    deliver(test::PacketText().add(ofi::MessageKind::net_announce, said_hello().port, std::as_bytes(std::span(ready))));
+    deliver(test::PacketText().add(ofi::MessageKind::net_announce, said_hello().port, announcement_bytes(ready)));
     side->poll();
     fake->hold_sends(true);
     std::vector<Request*> sends;

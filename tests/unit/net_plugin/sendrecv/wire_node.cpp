@@ -122,7 +122,7 @@ void WireLink::eager(int tag, std::uint32_t index, std::span<const unsigned char
 }
 
 void WireLink::announce(const std::vector<Announcement>& announcements) {
-    send(MessageKind::net_announce, 0, 0, std::as_bytes(std::span(announcements)));
+    send(MessageKind::net_announce, 0, 0, announcement_bytes(announcements));
 }
 
 void WireLink::on_message(const ofi::Message& message) noexcept {
@@ -155,12 +155,8 @@ std::vector<WireMessage> WireLink::wait_for(MessageKind kind, std::size_t count)
 std::vector<Announcement> WireLink::announcements() {
     std::vector<Announcement> result;
     for (const WireMessage& message : all(MessageKind::net_announce)) {
-        EXPECT_EQ(message.payload.size() % sizeof(Announcement), 0u);
-        for (std::size_t at = 0; at + sizeof(Announcement) <= message.payload.size();
-             at += sizeof(Announcement)) {
-            result.emplace_back();
-            std::memcpy(&result.back(), message.payload.data() + at, sizeof(Announcement));
-        }
+        const auto some = announcements_in(message.payload);
+        result.insert(result.end(), some.begin(), some.end());
     }
     return result;
 }
@@ -235,7 +231,7 @@ WireReceiver wire_receiver(WireNode& node, Side& side, const std::string& provid
     WireReceiver receiver;
     receiver.link = std::make_unique<WireLink>(node);
     const Handle handle = receiver.link->handle(provider);
-    SendrecvEndpoint& endpoint = side.take();
+    FabricEndpoint& endpoint = side.take();
     SendComm* attempt = nullptr;
     bool answered = false;
     until("connect to a raw peer", [&] {

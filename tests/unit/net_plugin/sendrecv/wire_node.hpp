@@ -12,8 +12,9 @@
 #include "common/ofi/endpoint.hpp"
 #include "common/ofi/handshake.hpp"
 #include "net_plugin/handle.hpp"
-#include "net_plugin/sendrecv/data_operation.hpp"
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/data_operation.hpp"
+#include "net_plugin/comms/wire.hpp"
+#include "tests/unit/net_plugin/sendrecv/announcements.hpp"
 #include "tests/unit/net_plugin/sendrecv/fabric.hpp"
 
 namespace duofi::net::comm_test {

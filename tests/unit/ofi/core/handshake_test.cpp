@@ -81,24 +81,56 @@ constexpr char kIdentityHex[] =
 TEST(Handshake, HelloHasItsBytes) {
     EXPECT_EQ(hex(written(some_hello())),
               std::string("44484c4f"     // DHLO
-                          "01050000"     // version, length of the name
+                          "02000000"     // version, path
                           "02000100"     // port
                           "00200000"     // eager limit
                           "18200000"     // bytes of its packets
                           "404142434445464748494a4b4c4d4e4f") +
-                  kIdentityHex + "6162636465");
+                  kIdentityHex + "056162636465" + "00");  // name, no other rails
 }
 
 TEST(Handshake, WelcomeHasItsBytes) {
     EXPECT_EQ(hex(written(some_welcome())),
               std::string("4457454c"     // DWEL
-                          "01000000"     // version
+                          "02000000"     // version
                           "04000300"     // port
                           "00100000"     // eager limit
                           "18100000"     // bytes of its packets
                           "40000000"     // credits
                           "808182838485868788898a8b8c8d8e8f") +
-                  kIdentityHex);
+                  kIdentityHex + "00");  // no other rails
+}
+
+RailNames three_rails() {
+    RailNames rails;
+    rails.count = 3;
+    for (std::size_t i = 0; i < 3; ++i) {
+        rails.names[i].length = static_cast<std::uint8_t>(i + 30);
+        rails.names[i].bytes.fill(static_cast<std::byte>('x' + i));
+    }
+    return rails;
+}
+
+TEST(Handshake, RailsAreReadBack) {
+    Hello hello = some_hello(EndpointName::kMaxBytes);
+    hello.path = DataPath::written;
+    hello.rails = three_rails();
+    Bytes bytes = written(hello);
+    ASSERT_FALSE(bytes.empty()) << "the longest names fit";
+    const auto read = parse_hello(bytes);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->path, DataPath::written);
+    ASSERT_EQ(read->rails.count, 3);
+    EXPECT_EQ(read->rails.names[2].length, 32);
+    EXPECT_EQ(read->rails.names[2].bytes[31], static_cast<std::byte>('z'));
+    for (std::size_t kept = 0; kept < bytes.size(); ++kept)
+        EXPECT_FALSE(parse_hello(std::span(bytes).first(kept))) << kept;
+    Welcome welcome = some_welcome();
+    welcome.rails = hello.rails;
+    Bytes answer = written(welcome);
+    EXPECT_EQ(parse_welcome(answer)->rails.count, 3);
+    answer[written(some_welcome()).size() - 1] = std::byte{4};
+    EXPECT_FALSE(parse_welcome(answer)) << "more rails than there can be";
 }
 
 TEST(Handshake, BothAreReadBack) {
@@ -159,8 +191,10 @@ TEST(Handshake, OneIsNotTakenForTheOther) {
 TEST(Handshake, EveryLengthOfANameIsChecked) {
     for (unsigned length = 0; length < 256; ++length) {
         Bytes bytes = written(some_hello(32));
-        bytes.resize(400);
-        bytes[5] = static_cast<std::byte>(length);
+        bytes.resize(400);  // zeros: no other rails
+        constexpr std::size_t kPlace = 64;  // behind the identity
+        ASSERT_EQ(bytes[kPlace], std::byte{32});
+        bytes[kPlace] = static_cast<std::byte>(length);
         const auto read = parse_hello(bytes);
         EXPECT_EQ(read.has_value(), length >= 1 && length <= EndpointName::kMaxBytes) << length;
         if (read) {

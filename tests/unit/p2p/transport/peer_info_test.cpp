@@ -12,18 +12,6 @@
 namespace duofi::p2p::test {
 namespace {
 
-TEST(PeerInfo, hash_of_strings_is_that_of_the_callers) {  // C-6
-    EXPECT_EQ(string_hash(""), 5381U);
-    EXPECT_EQ(string_hash("a"), 5381U * 33 ^ 'a');
-    EXPECT_EQ(string_hash("ab"), (5381U * 33 ^ 'a') * 33 ^ 'b');
-    EXPECT_EQ(string_hash("\xff"), 5381U * 33 ^ 0xffU) << "bytes are unsigned";
-}
-
-TEST(PeerInfo, a_given_host_name_replaces_the_real_one) {  // C-6
-    EXPECT_EQ(host_text("node-7"), "node-7");
-    EXPECT_GT(host_text("").size(), 36U) << "host name and boot id";
-}
-
 TEST(PeerInfo, text_of_a_process_is_its_pid_and_namespace) {  // C-7
     const std::string pid = std::to_string(::getpid());
     EXPECT_EQ(pid_text().rfind(pid + "pid:[", 0), 0U) << pid_text();

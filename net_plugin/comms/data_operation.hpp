@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "common/ofi/operation.hpp"
 
@@ -18,6 +19,7 @@ struct TransferFacts {
 
 struct DataOperation : ofi::Operation {
     void* owner = nullptr;
+    std::uint8_t rail = 0;
     bool posted = false;  ///< the provider has it: its memory and the caller's buffer must stay
 };
 

@@ -7,16 +7,16 @@
 #include "common/ofi/endpoint.hpp"
 #include "common/ofi/handshake.hpp"
 #include "net_plugin/protocol.hpp"
-#include "net_plugin/sendrecv/endpoint.hpp"
+#include "net_plugin/comms/endpoint.hpp"
 
 namespace duofi::net {
 
-class SendrecvRecvComm;
+class FabricRecvComm;
 
-class SendrecvListenComm : public ListenComm, private ofi::PortOwner {
+class FabricListenComm : public ListenComm, private ofi::PortOwner {
   public:
-    explicit SendrecvListenComm(SendrecvEndpoint& endpoint);
-    ~SendrecvListenComm() override;
+    explicit FabricListenComm(FabricEndpoint& endpoint);
+    ~FabricListenComm() override;
 
     /// Errors: internal when the endpoint's name does not fit a handle, no_memory when ports are out.
     [[nodiscard]] Status open(Handle& handle);
@@ -30,12 +30,12 @@ class SendrecvListenComm : public ListenComm, private ofi::PortOwner {
     [[nodiscard]] bool answer_next();
     void refuse(const ofi::Hello& hello, ofi::RefuseReason reason) noexcept;
 
-    SendrecvEndpoint& endpoint_;
+    FabricEndpoint& endpoint_;
     ofi::Endpoint& ofi_;
     std::uint32_t port_ = 0;
     ofi::Nonce nonce_{};
     std::deque<ofi::Hello> waiting_;
-    std::unique_ptr<SendrecvRecvComm> answering_;  ///< its welcome has not left yet
+    std::unique_ptr<FabricRecvComm> answering_;  ///< its welcome has not left yet
 };
 
 }  // namespace duofi::net

@@ -3,7 +3,7 @@
 
 #include "common/ofi/endpoint.hpp"
 #include "net_plugin/request_pool.hpp"
-#include "net_plugin/sendrecv/data_operation.hpp"
+#include "net_plugin/comms/data_operation.hpp"
 
 namespace duofi::net {
 

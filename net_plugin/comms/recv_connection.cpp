@@ -3,8 +3,7 @@
 #include <memory>
 #include <mutex>
 
-#include "net_plugin/sendrecv/late_receives.hpp"
-#include "net_plugin/sendrecv/recv_comm.hpp"
+#include "net_plugin/comms/recv_comm.hpp"
 
 namespace duofi::net {
 
@@ -14,14 +13,14 @@ constexpr Nanoseconds kCloseLimit = 300 * kMillisecond;
 
 }  // namespace
 
-ofi::MessageHeader SendrecvRecvComm::header_for(ofi::MessageKind kind) const noexcept {
+ofi::MessageHeader FabricRecvComm::header_for(ofi::MessageKind kind) const noexcept {
     ofi::MessageHeader header;
     header.kind = static_cast<std::uint16_t>(kind);
     header.port = remote_port_;
     return header;
 }
 
-bool SendrecvRecvComm::answer(const ofi::Hello& hello) {
+bool FabricRecvComm::answer(const ofi::Hello& hello) {
     ofi::Peer* peer = ofi_.acquire_peer(hello.name);
     if (peer == nullptr) return false;
     const std::uint32_t port = ofi_.ports().open(this);
@@ -32,6 +31,15 @@ bool SendrecvRecvComm::answer(const ofi::Hello& hello) {
     peer_ = peer;
     port_ = port;
     remote_port_ = hello.port;
+    const ofi::RailNames own = endpoint_.rail_names(hello.rails.count);
+    ofi::RailNames theirs = hello.rails;
+    theirs.count = own.count;
+    if (!rails_.join(endpoint_, *peer_, theirs, hello.identity, hello.packet_bytes, *this)) {
+        rails_.leave(*this);
+        ofi_.ports().close(port_);
+        ofi_.release_peer(peer_);
+        return false;
+    }
     one_sided_.join(*peer_, remote_port_);
     const auto own_limit = static_cast<std::uint32_t>(std::max(ofi_.domain().settings().eager_max_size, 0));
     ofi::Welcome welcome;
@@ -41,6 +49,7 @@ bool SendrecvRecvComm::answer(const ofi::Hello& hello) {
     welcome.credits = kEagerCredits;
     welcome.nonce = hello.nonce;
     welcome.identity = ofi_.identity();
+    welcome.rails = own;
     eager_limit_ = welcome.eager_limit;
     std::byte bytes[ofi::kMaxHandshakeBytes];
     const std::size_t length = ofi::write_welcome(bytes, welcome);
@@ -50,27 +59,8 @@ bool SendrecvRecvComm::answer(const ofi::Hello& hello) {
     return true;
 }
 
-// Receives that the provider holds: taken back, so that nothing is written into the caller's memory later. A
-// transfer that is already under way gets the limit to finish.
-void SendrecvRecvComm::cancel_posted(Nanoseconds limit) noexcept {
-    if (at_provider_ == 0) return;
-    requests_.for_each_slot([&](RecvRequest& request) {
-        for (RecvEntry& entry : request.entries)
-            if (entry.op.posted) ofi_.cancel(entry.op);
-    });
-    const Deadline deadline(limit);
-    do ofi_.poll();
-    while (at_provider_ != 0 && !deadline.passed());
-    if (at_provider_ == 0) return;
-    requests_.for_each_slot([](RecvRequest& request) {
-        for (RecvEntry& entry : request.entries)
-            if (entry.op.posted) entry.op.owner = nullptr;
-    });
-    requests_.keep_memory();
-}
-
-// A lock that fails leaves the comm where it is, as in SendrecvSendComm::close.
-void SendrecvRecvComm::close() {
+// A lock that fails leaves the comm where it is, as in FabricSendComm::close.
+void FabricRecvComm::close() {
     {
         const std::scoped_lock lock(ofi_.mutex());
         tear_down();
@@ -78,22 +68,20 @@ void SendrecvRecvComm::close() {
     delete this;
 }
 
-void SendrecvRecvComm::tear_down() {
+void FabricRecvComm::tear_down() {
     const bool sender_may_send = stage_ == Stage::open && !peer_->gone();
     stage_ = Stage::closed_by_peer;  // what completes from now on is nobody's failure
-    auto late = std::make_unique<LateReceives>(endpoint_, *peer_, port_);
-    for (RecvEntry* entry = first_; entry != nullptr; entry = entry->next)
-        if (entry->op.posted) late->expect(data_tag(port_, entry->sequence), entry->size);
     for (const Unexpected& u : unexpected_) ofi_.release_packet(u.packet);
     unexpected_.clear();
     announcing_.clear();
     if (sender_may_send) ofi_.send_message(*peer_, header_for(ofi::MessageKind::net_close), {});
-    cancel_posted(peer_->gone() ? 0 : kCloseLimit);
+    std::unique_ptr<LateTraffic> late = large_->close(first_, sender_may_send, peer_->gone() ? 0 : kCloseLimit);
     one_sided_.close(peer_->gone() ? 0 : kCloseLimit);
     ofi_.forget_dirty(*peer_, *this);
+    rails_.leave(*this);
     ofi_.remove_user(*peer_, *this);
-    if (sender_may_send && !peer_->gone() && !late->empty()) {
-        LateReceives& kept = *late;
+    if (late != nullptr && !peer_->gone()) {
+        LateTraffic& kept = *late;
         ofi_.adopt(std::move(late));
         kept.start();
     } else {

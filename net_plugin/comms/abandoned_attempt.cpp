@@ -1,4 +1,4 @@
-#include "net_plugin/sendrecv/abandoned_attempt.hpp"
+#include "net_plugin/comms/abandoned_attempt.hpp"
 
 #include <memory>
 #include <new>

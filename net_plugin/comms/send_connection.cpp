@@ -5,8 +5,8 @@
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
 #include "common/util/messages/ofi.hpp"
-#include "net_plugin/sendrecv/abandoned_attempt.hpp"
-#include "net_plugin/sendrecv/send_comm.hpp"
+#include "net_plugin/comms/abandoned_attempt.hpp"
+#include "net_plugin/comms/send_comm.hpp"
 
 namespace duofi::net {
 
@@ -16,7 +16,7 @@ constexpr Nanoseconds kCloseLimit = 300 * kMillisecond;
 
 }  // namespace
 
-Status SendrecvSendComm::start_connect(const Handle& handle) {
+Status FabricSendComm::start_connect(const Handle& handle) {
     const Settings& settings = ofi_.domain().settings();
     connect_deadline_ = now_ns() + static_cast<Nanoseconds>(settings.connect_timeout_s * kSecond);
     nonce_ = handle.nonce;
@@ -38,6 +38,8 @@ Status SendrecvSendComm::start_connect(const Handle& handle) {
     hello.nonce = handle.nonce;
     hello.name = ofi_.name();
     hello.identity = ofi_.identity();
+    hello.path = endpoint_.data_path();
+    hello.rails = endpoint_.rail_names();
     std::byte bytes[ofi::kMaxHandshakeBytes];
     const std::size_t length = ofi::write_hello(bytes, hello);
     ofi::MessageHeader header;
@@ -48,7 +50,7 @@ Status SendrecvSendComm::start_connect(const Handle& handle) {
     return {};
 }
 
-Result<bool> SendrecvSendComm::continue_connect() {
+Result<bool> FabricSendComm::continue_connect() {
     const std::scoped_lock lock(ofi_.mutex());
     if (stage_ == Stage::asking) ofi_.poll();
     switch (stage_.load()) {
@@ -70,7 +72,7 @@ Result<bool> SendrecvSendComm::continue_connect() {
     return fail(Errc::remote, "connect");
 }
 
-void SendrecvSendComm::on_welcome(const ofi::Message& message) noexcept {
+void FabricSendComm::on_welcome(const ofi::Message& message) noexcept {
     const auto welcome = ofi::parse_welcome(message.payload);
     if (!welcome || stage_ != Stage::asking) return;
     if (welcome->version != ofi::kWireVersion || welcome->nonce != nonce_) {
@@ -84,37 +86,47 @@ void SendrecvSendComm::on_welcome(const ofi::Message& message) noexcept {
     announcements_.reserve(kMaxRecvRequests * 8);
     ofi_.identify(*peer_, welcome->identity, welcome->packet_bytes);
     eager_limit_ = std::min<std::size_t>(welcome->eager_limit, ofi_.max_message_payload(*peer_));
+    if (welcome->rails.count >= endpoint_.rail_count() ||
+        !rails_.join(endpoint_, *peer_, welcome->rails, welcome->identity, welcome->packet_bytes, *this)) {
+        refuse_reason_ = ofi::RefuseReason::wrong_rails;
+        stage_ = Stage::refused;
+        return;
+    }
     one_sided_.join(*peer_, remote_port_);
     stage_ = Stage::connected;
 }
 
-bool SendrecvSendComm::request_left() {
+bool FabricSendComm::request_left() {
     const std::scoped_lock lock(ofi_.mutex());
     return peer_->queue_head == nullptr && peer_->staged == nullptr;
 }
 
 // Large sends that the provider still reads from: they complete within the limit, or their operations stay
 // behind, unowned, until the endpoint closes.
-void SendrecvSendComm::cancel_large(Nanoseconds limit) noexcept {
+void FabricSendComm::cancel_large(Nanoseconds limit) noexcept {
     const auto each_posted = [&](auto&& f) {
-        requests_.for_each_pending([&](SendRequest& request) {
-            if (request.op.posted) f(request);
+        requests_.for_each_slot([&](SendRequest& request) {
+            for (DataOperation& op : request.ops)
+                if (op.posted) f(op);
         });
     };
-    if (at_provider_ == 0) return;
-    each_posted([&](SendRequest& request) { ofi_.cancel(request.op); });
-    const Deadline deadline(limit);
-    while (at_provider_ != 0 && !deadline.passed()) ofi_.poll();
-    if (at_provider_ == 0) return;
-    each_posted([&](SendRequest& request) {
-        request.op.owner = nullptr;
-        --peer_->data_in_flight;
-    });
-    requests_.keep_memory();
+    if (at_provider_ != 0) {
+        each_posted([&](DataOperation& op) { rails_[op.rail].endpoint->cancel(op); });
+        const Deadline deadline(limit);
+        while (at_provider_ != 0 && !deadline.passed()) endpoint_.poll();
+    }
+    if (at_provider_ != 0) {
+        each_posted([&](DataOperation& op) {
+            op.owner = nullptr;
+            --rails_[op.rail].peer->data_in_flight;
+        });
+        requests_.keep_memory();
+    }
+    requests_.for_each_slot([&](SendRequest& request) { large_->release(request); });
 }
 
 // A lock that fails leaves the comm where it is: better a leak than a port that leads to freed memory.
-void SendrecvSendComm::close() {
+void FabricSendComm::close() {
     {
         const std::scoped_lock lock(ofi_.mutex());
         tear_down();
@@ -122,7 +134,7 @@ void SendrecvSendComm::close() {
     delete this;
 }
 
-void SendrecvSendComm::tear_down() noexcept {
+void FabricSendComm::tear_down() noexcept {
     if (peer_ == nullptr) return;
     const bool lost = peer_->gone();
     const bool unanswered = stage_ == Stage::asking && port_ != 0 && !lost;
@@ -132,9 +144,11 @@ void SendrecvSendComm::tear_down() noexcept {
     if (remote_port_ != 0 && !lost) {
         ofi::MessageHeader header = header_for(ofi::MessageKind::net_close);
         header.value = eager_sent_;
+        header.word = parts_sent_;
         ofi_.send_message(*peer_, header, {});
     }
     ofi_.forget_dirty(*peer_, *this);
+    rails_.leave(*this);
     ofi_.remove_user(*peer_, *this);
     if (unanswered)
         AbandonedAttempt::leave(ofi_, *peer_, port_);

@@ -1,6 +1,6 @@
 // irecv and the eager messages it matches. Announcements and large receives: recv_large.cpp; answering a connect
 // request and closing: recv_connection.cpp.
-#include "net_plugin/sendrecv/recv_comm.hpp"
+#include "net_plugin/comms/recv_comm.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,28 +10,31 @@
 #include "common/util/messages/net.hpp"
 #include "common/util/messages/ofi.hpp"
 #include "net_plugin/caller_memory.hpp"
-#include "net_plugin/sendrecv/transfer_report.hpp"
+#include "net_plugin/comms/transfer_report.hpp"
 
 namespace duofi::net {
 
-SendrecvRecvComm::SendrecvRecvComm(SendrecvEndpoint& endpoint)
+FabricRecvComm::FabricRecvComm(FabricEndpoint& endpoint)
     : RecvComm(endpoint),
       endpoint_(endpoint),
       ofi_(endpoint.ofi()),
       requests_(caller_memory().recv_requests, kMaxRecvRequests),
+      large_(make_large_receives(endpoint, *this)),
       one_sided_(ofi_, *this) {
     unexpected_.reserve(kEagerCredits);
+    prepared_.reserve(kMostAnnouncedAtOnce);
 }
 
-Result<void*> SendrecvRecvComm::register_memory(void* data, std::size_t size) {
-    return make_memory_handle(ofi_.domain(), data, size, ofi_.fid());
+Result<void*> FabricRecvComm::register_memory(void* data, std::size_t size) {
+    return endpoint_.register_memory(data, size);
 }
 
-Result<Request*> SendrecvRecvComm::irecv(const RecvBuffer* buffers, int count) {
+Result<Request*> FabricRecvComm::irecv(const RecvBuffer* buffers, int count) {
     void* descriptors[Request::kMaxSizes] = {};
     for (int i = 0; i < count; ++i)
         if (!check_memory(ofi_.domain(), buffers[i].memory, buffers[i].data, buffers[i].size, "irecv",
-                          descriptors[i]))
+                          descriptors[i]) ||
+            !large_->acceptable(buffers[i]))
             return fail(Errc::invalid_argument, "irecv");
     const std::scoped_lock lock(ofi_.mutex());
     if (failure() != ncclSuccess) return fail(Errc::remote, "irecv");
@@ -43,7 +46,7 @@ Result<Request*> SendrecvRecvComm::irecv(const RecvBuffer* buffers, int count) {
     }
     RecvRequest* request = requests_.acquire(*this, ofi_.tick_time());
     if (request == nullptr) {
-        ofi_.poll();
+        endpoint_.poll();
         return nullptr;
     }
     request->comm = this;
@@ -55,11 +58,11 @@ Result<Request*> SendrecvRecvComm::irecv(const RecvBuffer* buffers, int count) {
         prepare(request->entries[i], *request, buffers[i], descriptors[i]);
     }
     settle(*request);
-    if (stage_ == Stage::closed_by_peer && eager_received_ >= sent_by_peer_) fail_unmatched();
+    if (all_here()) fail_unmatched();
     return request;
 }
 
-void SendrecvRecvComm::prepare(RecvEntry& entry, RecvRequest& request, const RecvBuffer& buffer,
+void FabricRecvComm::prepare(RecvEntry& entry, RecvRequest& request, const RecvBuffer& buffer,
                                void* descriptor) {
     entry.request = &request;
     entry.data = buffer.data;
@@ -71,12 +74,13 @@ void SendrecvRecvComm::prepare(RecvEntry& entry, RecvRequest& request, const Rec
     (void)tags_.peek(buffer.tag, entry.index);
     tags_.advance(buffer.tag);
     if (take_unexpected(entry)) return;
+    large_->hold(entry, buffer);
     link(entry);
     entry.wanted = !wants_.empty() && wanted(entry.tag, entry.index);
     if (entry.wanted || (announce_ && entry.size > eager_limit_)) to_announce(entry);
 }
 
-bool SendrecvRecvComm::take_unexpected(RecvEntry& entry) noexcept {
+bool FabricRecvComm::take_unexpected(RecvEntry& entry) noexcept {
     for (auto it = unexpected_.begin(); it != unexpected_.end(); ++it) {
         if (it->tag != entry.tag || it->index != entry.index) continue;
         fill(entry, it->data, it->size);
@@ -88,7 +92,7 @@ bool SendrecvRecvComm::take_unexpected(RecvEntry& entry) noexcept {
 }
 
 // An eager message has met its receive: cut to the posted size (P5), give the credit back.
-void SendrecvRecvComm::fill(RecvEntry& entry, const std::byte* data, std::size_t size) noexcept {
+void FabricRecvComm::fill(RecvEntry& entry, const std::byte* data, std::size_t size) noexcept {
     const std::size_t bytes = std::min(size, entry.size);
     if (bytes != 0) std::memcpy(entry.data, data, bytes);
     entry.request->sizes[&entry - entry.request->entries.data()] = static_cast<int>(bytes);
@@ -100,23 +104,23 @@ void SendrecvRecvComm::fill(RecvEntry& entry, const std::byte* data, std::size_t
     if (entry.size > eager_limit_) announce_ = false;
 }
 
-void SendrecvRecvComm::settle(RecvRequest& request) noexcept {
+void FabricRecvComm::settle(RecvRequest& request) noexcept {
     if (request.missing == 0 && request.at_provider == 0 && request.pending()) request.finish();
 }
 
-RecvEntry* SendrecvRecvComm::find_waiting(int tag, std::uint32_t index) noexcept {
+RecvEntry* FabricRecvComm::find_waiting(int tag, std::uint32_t index) noexcept {
     for (RecvEntry* entry = first_; entry != nullptr; entry = entry->next)
         if (entry->tag == tag && entry->index == index) return entry;
     return nullptr;
 }
 
-void SendrecvRecvComm::on_eager(const ofi::Message& message) noexcept {
+void FabricRecvComm::on_eager(const ofi::Message& message) noexcept {
     const int tag = static_cast<int>(message.header.word);
     const auto index = static_cast<std::uint32_t>(message.header.value);
     ++eager_received_;
     if (RecvEntry* entry = find_waiting(tag, index)) {
         unlink(*entry);
-        if (entry->op.posted) ofi_.cancel(entry->op);  // its receive was announced for nothing
+        (void)large_->withdraw(*entry);  // if it was announced, then for nothing
         fill(*entry, message.payload.data(), message.payload.size());
         settle(*entry->request);
     } else if (unexpected_.size() < kEagerCredits) {
@@ -128,10 +132,32 @@ void SendrecvRecvComm::on_eager(const ofi::Message& message) noexcept {
                   ofi_.peer_text(*peer_), "more eager messages than credits");
         stage_ = Stage::violated;
     }
-    if (stage_ == Stage::closed_by_peer && eager_received_ >= sent_by_peer_) fail_unmatched();
+    if (all_here()) fail_unmatched();
 }
 
-void SendrecvRecvComm::on_message(const ofi::Message& message) noexcept {
+void FabricRecvComm::on_write(std::uint32_t word, std::size_t bytes) noexcept {
+    large_->on_write(word, bytes);
+    if (all_here()) fail_unmatched();
+}
+
+// The sender has closed, and everything it sent has come.
+bool FabricRecvComm::all_here() const noexcept {
+    return stage_ == Stage::closed_by_peer && eager_received_ >= sent_by_peer_ && large_->all_here(large_by_peer_);
+}
+
+void FabricRecvComm::on_close(const ofi::MessageHeader& header) noexcept {
+    if (stage_ != Stage::open) {
+        large_->sender_done(header.word);
+        return;
+    }
+    stage_ = Stage::closed_by_peer;
+    sent_by_peer_ = header.value;
+    large_by_peer_ = header.word;
+    one_sided_.peer_closed();
+    if (all_here()) fail_unmatched();
+}
+
+void FabricRecvComm::on_message(const ofi::Message& message) noexcept {
     ++peer_->heard;
     peer_->established = true;
     switch (static_cast<ofi::MessageKind>(message.header.kind)) {
@@ -139,57 +165,48 @@ void SendrecvRecvComm::on_message(const ofi::Message& message) noexcept {
         case ofi::MessageKind::net_want:
             on_want(static_cast<int>(message.header.word), static_cast<std::uint32_t>(message.header.value));
             break;
-        case ofi::MessageKind::net_close:
-            if (stage_ != Stage::open) break;
-            stage_ = Stage::closed_by_peer;
-            sent_by_peer_ = message.header.value;
-            one_sided_.peer_closed();
-            if (eager_received_ >= sent_by_peer_) fail_unmatched();
-            break;
+        case ofi::MessageKind::net_close: on_close(message.header); break;
+        case ofi::MessageKind::net_closed: large_->sender_done(message.header.word); break;
         default: (void)one_sided_.on_message(message); break;
     }
 }
 
 // The sender has closed and everything it sent is here: what is not matched now never will be.
-void SendrecvRecvComm::fail_unmatched() noexcept {
+void FabricRecvComm::fail_unmatched() noexcept {
     RecvEntry* next = nullptr;
     for (RecvEntry* entry = first_; entry != nullptr; entry = next) {
         next = entry->next;
-        if (entry->op.posted) {
-            ofi_.cancel(entry->op);  // fails when it comes back, unless its data comes first
-            continue;
-        }
-        unlink(*entry);
-        entry->state = RecvEntry::State::idle;
+        if (large_->withdraw(*entry)) continue;  // fails when it comes back, unless its data comes first
+        give_up(*entry);
         if (entry->request->pending()) entry->request->fail_with(ncclRemoteError);
     }
 }
 
-Result<Request*> SendrecvRecvComm::iflush(const RecvBuffer*, int) {
+Result<Request*> FabricRecvComm::iflush(const RecvBuffer*, int) {
     return nullptr;  // cpu memory is coherent: nothing to flush (net contract 3.6)
 }
 
-void SendrecvRecvComm::on_peer_lost() noexcept {
+void FabricRecvComm::on_peer_lost() noexcept {
     if (stage_ == Stage::open) stage_ = Stage::lost;
 }
 
-bool SendrecvRecvComm::waiting() const noexcept {
+bool FabricRecvComm::waiting() const noexcept {
     return first_ != nullptr || at_provider_ != 0 || !answer_left() || one_sided_.waiting();
 }
 
-void SendrecvRecvComm::on_tick(Nanoseconds now) noexcept {
+void FabricRecvComm::on_tick(Nanoseconds now) noexcept {
     if (!waiting() || stage_ != Stage::open) return;
     report_stalled(ofi_, *peer_, requests_, now);
     one_sided_.on_tick(now);
 }
 
-void SendrecvRecvComm::progress(Request& request) {
+void FabricRecvComm::progress(Request& request) {
     if (!request.pending() && !ofi_.wants_poll()) return;
     const std::scoped_lock lock(ofi_.mutex());
-    ofi_.poll();
+    endpoint_.poll();
 }
 
-void SendrecvRecvComm::retire(Request& request) {
+void FabricRecvComm::retire(Request& request) {
     auto& receive = static_cast<RecvRequest&>(request);
     if (request.state.load(std::memory_order_relaxed) == RequestState::done) {
         requests_.release(receive);
@@ -199,9 +216,7 @@ void SendrecvRecvComm::retire(Request& request) {
     // An entry that still waits belongs to a request that failed: nothing may be matched with it any more.
     for (RecvEntry& entry : receive.entries) {
         if (entry.request != &receive || entry.state == RecvEntry::State::idle) continue;
-        if (entry.op.posted) continue;
-        unlink(entry);
-        entry.state = RecvEntry::State::idle;
+        if (!large_->withdraw(entry)) give_up(entry);
     }
     if (receive.at_provider == 0)
         requests_.release(receive);
@@ -209,7 +224,12 @@ void SendrecvRecvComm::retire(Request& request) {
         receive.state.store(RequestState::free);  // large_complete gives it back
 }
 
-ncclResult_t SendrecvRecvComm::failure() const noexcept {
+void FabricRecvComm::give_up(RecvEntry& entry) noexcept {
+    unlink(entry);
+    entry.state = RecvEntry::State::idle;
+}
+
+ncclResult_t FabricRecvComm::failure() const noexcept {
     const Stage stage = stage_.load(std::memory_order_acquire);
     if (stage == Stage::lost) return ncclRemoteError;
     return stage == Stage::violated ? ncclInternalError : ncclSuccess;

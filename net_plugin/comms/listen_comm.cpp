@@ -1,18 +1,18 @@
-#include "net_plugin/sendrecv/listen_comm.hpp"
+#include "net_plugin/comms/listen_comm.hpp"
 
 #include <mutex>
 
 #include "common/ofi/service_thread.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
-#include "net_plugin/sendrecv/recv_comm.hpp"
+#include "net_plugin/comms/recv_comm.hpp"
 
 namespace duofi::net {
 
-SendrecvListenComm::SendrecvListenComm(SendrecvEndpoint& endpoint)
+FabricListenComm::FabricListenComm(FabricEndpoint& endpoint)
     : ListenComm(endpoint), endpoint_(endpoint), ofi_(endpoint.ofi()) {}
 
-Status SendrecvListenComm::open(Handle& handle) {
+Status FabricListenComm::open(Handle& handle) {
     const ofi::EndpointName& name = ofi_.name();
     if (name.length == 0 || name.length > ofi::EndpointName::kMaxBytes) {
         log::warn(log::net, messages::kNameTooLong, name.length, ofi::EndpointName::kMaxBytes);
@@ -29,9 +29,9 @@ Status SendrecvListenComm::open(Handle& handle) {
     return {};
 }
 
-SendrecvListenComm::~SendrecvListenComm() = default;
+FabricListenComm::~FabricListenComm() = default;
 
-void SendrecvListenComm::close() {
+void FabricListenComm::close() {
     {
         const std::scoped_lock lock(ofi_.mutex());
         ofi_.ports().close(port_);
@@ -44,19 +44,21 @@ void SendrecvListenComm::close() {
     delete this;
 }
 
-void SendrecvListenComm::refuse(const ofi::Hello& hello, ofi::RefuseReason reason) noexcept {
+void FabricListenComm::refuse(const ofi::Hello& hello, ofi::RefuseReason reason) noexcept {
     ofi::Peer* peer = ofi_.acquire_peer(hello.name);
     if (peer == nullptr) return;
     ofi::refuse(ofi_, *peer, hello.port, reason);
     ofi_.release_peer(peer);
 }
 
-void SendrecvListenComm::on_message(const ofi::Message& message) noexcept {
+void FabricListenComm::on_message(const ofi::Message& message) noexcept {
     if (static_cast<ofi::MessageKind>(message.header.kind) != ofi::MessageKind::hello) return;
     const auto hello = ofi::parse_hello(message.payload);
     if (!hello) return;
     if (hello->version != ofi::kWireVersion)
         refuse(*hello, ofi::RefuseReason::wrong_version);
+    else if (hello->path != endpoint_.data_path())
+        refuse(*hello, ofi::RefuseReason::wrong_protocol);
     else if (hello->nonce != nonce_)
         refuse(*hello, ofi::RefuseReason::wrong_nonce);
     else if (waiting_.size() >= kMaxWaiting)
@@ -67,12 +69,12 @@ void SendrecvListenComm::on_message(const ofi::Message& message) noexcept {
 
 // Once the answer is in the fabric's hands the comm is given out at once: both sides could wait for each other
 // otherwise. An answer that cannot leave does not hold up the caller, who asks again.
-Result<RecvComm*> SendrecvListenComm::accept() {
+Result<RecvComm*> FabricListenComm::accept() {
     bool answered = false;
     RecvComm* ready = nullptr;
     {
         const std::scoped_lock lock(ofi_.mutex());
-        ofi_.poll();
+        endpoint_.poll();
         if (answering_ == nullptr) answered = answer_next();
         // An asker that died meanwhile: the caller gets the comm all the same and learns from its first test.
         if (answering_ != nullptr && (answering_->answer_left() || answering_->lost()))
@@ -85,11 +87,11 @@ Result<RecvComm*> SendrecvListenComm::accept() {
     return ready;
 }
 
-bool SendrecvListenComm::answer_next() {
+bool FabricListenComm::answer_next() {
     while (!waiting_.empty()) {
         const ofi::Hello hello = waiting_.front();
         waiting_.pop_front();
-        auto comm = std::make_unique<SendrecvRecvComm>(endpoint_);
+        auto comm = std::make_unique<FabricRecvComm>(endpoint_);
         if (!comm->answer(hello)) continue;  // logged; that side runs into its deadline
         answering_ = std::move(comm);
         return true;

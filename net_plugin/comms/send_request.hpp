@@ -1,28 +1,37 @@
 // One send: done as soon as it is copied (eager), or when its large transfer has left.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "net_plugin/request.hpp"
-#include "net_plugin/sendrecv/data_operation.hpp"
+#include "net_plugin/comms/data_operation.hpp"
+#include "net_plugin/comms/held_memory.hpp"
+#include "net_plugin/comms/wire.hpp"
 
 namespace duofi::net {
 
-class SendrecvSendComm;
+class FabricSendComm;
 
 struct SendRequest : Request {
     SendRequest* next_free = nullptr;
     SendRequest* next = nullptr;  ///< in one list of the comm
-    SendrecvSendComm* comm = nullptr;
+    FabricSendComm* comm = nullptr;
     const void* data = nullptr;
     std::size_t size = 0;
     void* descriptor = nullptr;
     int tag = 0;
     std::uint32_t index = 0;      ///< in the tag's order
-    std::uint64_t data_tag = 0;   ///< once announced
+    Announcement announcement;    ///< once it has come
     Nanoseconds ask_at = 0;       ///< when an announcement is asked for (again)
-    DataOperation op;
+    std::uint8_t parts = 0;       ///< operations that it takes; known once it is ready
+    std::uint8_t parts_posted = 0;
+    std::uint8_t at_provider = 0;
+    std::uint8_t first_rail = 0;
+    std::size_t part_bytes = 0;   ///< of each but the last
+    std::array<DataOperation, ofi::kMaxRails> ops;
+    HeldMemory held;
 
     [[nodiscard]] TransferFacts facts() const noexcept { return {"isend", size, tag}; }
 };

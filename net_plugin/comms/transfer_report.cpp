@@ -1,4 +1,4 @@
-#include "net_plugin/sendrecv/transfer_report.hpp"
+#include "net_plugin/comms/transfer_report.hpp"
 
 #include <string>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "common/ofi/endpoint.hpp"
@@ -9,20 +10,22 @@
 #include "net_plugin/neuron/one_sided.hpp"
 #include "net_plugin/protocol.hpp"
 #include "net_plugin/request_pool.hpp"
-#include "net_plugin/sendrecv/endpoint.hpp"
-#include "net_plugin/sendrecv/send_request.hpp"
-#include "net_plugin/sendrecv/tag_order.hpp"
-#include "net_plugin/sendrecv/wire.hpp"
+#include "net_plugin/comms/endpoint.hpp"
+#include "net_plugin/comms/large_path.hpp"
+#include "net_plugin/comms/rails.hpp"
+#include "net_plugin/comms/send_request.hpp"
+#include "net_plugin/comms/tag_order.hpp"
+#include "net_plugin/comms/wire.hpp"
 
 namespace duofi::net {
 
-class SendrecvSendComm : public SendComm,
+class FabricSendComm : public SendComm,
                          private RequestOwner,
                          private ofi::PortOwner,
                          private ofi::PeerUser,
                          private ofi::Flushable {
   public:
-    explicit SendrecvSendComm(SendrecvEndpoint& endpoint);
+    explicit FabricSendComm(FabricEndpoint& endpoint);
 
     /// First step of connect: asks the listen comm. Errors: system or no_memory.
     [[nodiscard]] Status start_connect(const Handle& handle);
@@ -37,6 +40,14 @@ class SendrecvSendComm : public SendComm,
         return ofi_.domain().allows_remote_access() ? &one_sided_ : nullptr;
     }
     void close() override;
+
+    // For the path of the large sends, lock held.
+    /// Makes the next operation of the request ready to be posted on a rail.
+    [[nodiscard]] DataOperation& next_operation(SendRequest& request, std::size_t rail) noexcept;
+    /// The provider has taken it.
+    void posted(SendRequest& request) noexcept;
+    [[nodiscard]] const Rails& rails() const noexcept { return rails_; }
+    [[nodiscard]] std::uint32_t remote_port() const noexcept { return remote_port_; }
 
   private:
     enum class Stage : std::uint8_t { asking, connected, refused, lost, closed_by_peer };
@@ -55,6 +66,12 @@ class SendrecvSendComm : public SendComm,
     void on_announcements(const ofi::Message& message) noexcept;
     void on_credit(std::uint64_t consumed) noexcept;
     void on_remote_close() noexcept;
+    void fail_unsent() noexcept;
+    [[nodiscard]] bool ended() const noexcept;
+    void answer_close() noexcept;
+    [[nodiscard]] Result<bool> ready_to_send();
+    void fill(SendRequest& request, const void* data, std::size_t size, int tag, std::uint32_t index) noexcept;
+    void start_large(SendRequest& request) noexcept;
     [[nodiscard]] bool send_eager(SendRequest& request) noexcept;
     void announced(SendRequest& request, const Announcement& announcement) noexcept;
     void ask_for(SendRequest& request, Nanoseconds now) noexcept;
@@ -64,9 +81,10 @@ class SendrecvSendComm : public SendComm,
     void tear_down() noexcept;
     static void large_complete(ofi::Operation& op, const ofi::Completion& completion) noexcept;
 
-    SendrecvEndpoint& endpoint_;
+    FabricEndpoint& endpoint_;
     ofi::Endpoint& ofi_;
     ofi::Peer* peer_ = nullptr;
+    Rails rails_;  ///< once connected
     std::uint32_t port_ = 0;
     std::uint32_t remote_port_ = 0;
     ofi::Nonce nonce_{};
@@ -86,6 +104,9 @@ class SendrecvSendComm : public SendComm,
     SendQueue ready_;        ///< large, to be posted
     Nanoseconds next_ask_ = 0;
     std::uint32_t at_provider_ = 0;
+    std::uint32_t parts_sent_ = 0;    ///< of large sends
+    bool answer_owed_ = false;        ///< the receiver has closed and waits for the last write
+    std::unique_ptr<LargeSends> large_;
     std::vector<Announcement> announcements_;  ///< of sends that the caller has not made yet
     OneSided one_sided_;
 };

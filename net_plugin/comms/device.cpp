@@ -1,8 +1,10 @@
-#include "net_plugin/sendrecv/device.hpp"
+#include "net_plugin/comms/device.hpp"
 
 #include <functional>
 #include <mutex>
 #include <thread>
+
+#include "common/util/scope_exit.hpp"
 
 namespace duofi::net {
 
@@ -21,42 +23,57 @@ std::size_t most_receives(const ofi::DeviceInfo& info) noexcept {
 
 }  // namespace
 
-Result<std::shared_ptr<ofi::Domain>> SendrecvDevice::get_domain(std::uint64_t key) {
-    std::weak_ptr<ofi::Domain>& known = domains_[domain_per_thread_ ? key : 0];
+Result<std::shared_ptr<ofi::Domain>> FabricDevice::get_domain(std::uint64_t key, const ofi::DeviceInfo& info) {
+    std::weak_ptr<ofi::Domain>& known = domains_[{domain_per_thread_ ? key : 0, &info}];
     if (auto domain = known.lock()) return domain;
     constexpr std::uint64_t kLocal = FI_SEND | FI_RECV;
     constexpr std::uint64_t kRemote = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-    DUOFI_ASSIGN(auto domain, ofi::Domain::open(info_, settings_, one_sided_ ? kLocal | kRemote : kLocal));
+    const bool remote = one_sided_ || protocol_ == ProtocolKind::rdma;
+    DUOFI_ASSIGN(auto domain, ofi::Domain::open(info, settings_, remote ? kLocal | kRemote : kLocal));
     known = domain;
     return domain;
 }
 
-Result<Endpoint*> SendrecvDevice::get_endpoint() {
+Result<std::vector<std::shared_ptr<ofi::Endpoint>>> FabricDevice::open_rails(std::uint64_t key) {
+    std::vector<std::shared_ptr<ofi::Endpoint>> opened;
+    ScopeExit undo([&] {
+        while (!opened.empty()) opened.pop_back();
+    });
+    for (const ofi::DeviceInfo* info : rails_) {
+        DUOFI_ASSIGN(auto domain, get_domain(key, *info));
+        ofi::Endpoint* lead = opened.empty() ? nullptr : opened.front().get();
+        DUOFI_ASSIGN(auto endpoint, ofi::Endpoint::open(std::move(domain), hook_, one_sided_, lead));
+        opened.push_back(std::move(endpoint));
+    }
+    undo.release();
+    return opened;
+}
+
+Result<Endpoint*> FabricDevice::get_endpoint() {
     // A provider that works in the peer's memory must not see two endpoints of one process: each could be in the
     // other's memory while that one closes.
-    const bool shared = !domain_per_thread_ && (info_.endpoint_cost == ofi::EndpointCost::expensive ||
-                                                works_in_peers_memory(info_));
+    const bool shared = !domain_per_thread_ && (info().endpoint_cost == ofi::EndpointCost::expensive ||
+                                                works_in_peers_memory(info()));
     const std::uint64_t key = shared ? 0 : thread_key();
     const std::scoped_lock lock(mutex_);
     auto it = endpoints_.find(key);
     if (it == endpoints_.end()) {
-        DUOFI_ASSIGN(auto domain, get_domain(key));
-        DUOFI_ASSIGN(auto opened, ofi::Endpoint::open(std::move(domain), hook_, one_sided_));
-        auto made = std::make_unique<SendrecvEndpoint>(*this, key, std::move(opened), most_receives(info_));
+        DUOFI_ASSIGN(auto opened, open_rails(key));
+        auto made = std::make_unique<FabricEndpoint>(*this, key, std::move(opened), most_receives(info()));
         it = endpoints_.emplace(key, std::move(made)).first;
     }
     ++it->second->references_;
     return it->second.get();
 }
 
-void SendrecvDevice::add_reference(SendrecvEndpoint& endpoint) {
+void FabricDevice::add_reference(FabricEndpoint& endpoint) {
     const std::scoped_lock lock(mutex_);
     ++endpoint.references_;
 }
 
 // Closing an endpoint can take a while and joins the service thread, so it happens outside the lock.
-void SendrecvDevice::release(SendrecvEndpoint& endpoint) {
-    std::unique_ptr<SendrecvEndpoint> last;
+void FabricDevice::release(FabricEndpoint& endpoint) {
+    std::unique_ptr<FabricEndpoint> last;
     const std::scoped_lock lock(mutex_);
     if (--endpoint.references_ != 0) return;
     const auto it = endpoints_.find(endpoint.key_);
@@ -64,7 +81,7 @@ void SendrecvDevice::release(SendrecvEndpoint& endpoint) {
     endpoints_.erase(it);
 }
 
-std::size_t SendrecvDevice::open_endpoints() {
+std::size_t FabricDevice::open_endpoints() {
     const std::scoped_lock lock(mutex_);
     return endpoints_.size();
 }
