@@ -103,8 +103,11 @@ std::vector<Scenario> scenarios() {
 
 DUOFI_CONFORMANCE(eager_scenarios) {
     Link link = connect_pair(rank, Net::process());
+    int turn = 0;
     for (Scenario& scenario : scenarios()) {
+        ++turn;
         for (const Lead lead : kEitherFirst) {
+            if (is_slow(rank) && lead != kEitherFirst[turn % 3]) continue;
             rank.step(scenario.name);
             scenario.plan.lead = lead;
             run_plan(rank, link, scenario.plan);
@@ -133,9 +136,10 @@ Plan unmatched(int count, int bytes, bool reverse) {
 DUOFI_CONFORMANCE(many_unmatched_eager_messages) {
     Link link = connect_pair(rank, Net::process());
     for (const int count : {31, 33, 63, 65, 129, 200}) {
-        if (is_slow(rank) && count > 65) break;
+        if ((is_slow(rank) || rank.count > 4) && count > 65) break;
         rank.step(std::to_string(count) + " unmatched");
         for (const int bytes : {64, 8184, 8192}) {
+            if (is_slow(rank) && bytes != 64) continue;
             run_plan(rank, link, unmatched(count, bytes, false));
             run_plan(rank, link, unmatched(count, bytes, true));
         }

@@ -187,7 +187,8 @@ class PlanRun {
         std::array<int, NCCL_NET_MAX_RECVS + 8> sizes;
         sizes.fill(kUntouched);
         const bool ask = !plan_.sometimes_no_sizes || (random_() & 7U) != 0;
-        if (!test_once(send_.net(), list[at].request, ask ? sizes.data() : nullptr)) return false;
+        const char* what = is_send ? "test of a send" : "test of a receive";
+        if (!test_once(send_.net(), list[at].request, ask ? sizes.data() : nullptr, what)) return false;
         Pending pending = std::move(list[at]);
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
         if (is_send) {
