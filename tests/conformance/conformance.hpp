@@ -11,6 +11,7 @@
 #include "tests/support/message_plan.hpp"
 #include "tests/support/net_link.hpp"
 #include "tests/support/peer_group.hpp"
+#include "tests/support/rank_threads.hpp"
 
 namespace duofi::test {
 
@@ -24,5 +25,11 @@ class Conformance : public testing::TestWithParam<int> {};
         ::duofi::test::run_conformance_body(#name, GetParam());           \
     }                                                                \
     static void rank_body_##name([[maybe_unused]] ::duofi::test::Rank& rank)
+
+// The same body in several threads of each rank at once, each with comms of its own (net contract 3.1, 9.1).
+#define DUOFI_CONFORMANCE_IN_THREADS(name)                                     \
+    DUOFI_CONFORMANCE(name##_in_threads) {                                     \
+        ::duofi::test::in_threads(rank, threads_of(rank), &rank_body_##name);  \
+    }
 
 }  // namespace duofi::test

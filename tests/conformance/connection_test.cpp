@@ -42,6 +42,7 @@ DUOFI_CONFORMANCE(connections_open_and_close) {
         link.recv.close();
     }
 }
+DUOFI_CONFORMANCE_IN_THREADS(connections_open_and_close)
 
 // 9.1 reuse_listen_comm: one listen comm, copies of one handle, independent connections.
 DUOFI_CONFORMANCE(one_listen_comm_serves_many_connects) {
@@ -61,6 +62,7 @@ DUOFI_CONFORMANCE(one_listen_comm_serves_many_connects) {
     listener.comm.close();
     for (const Link& link : kept) run_plan(rank, link, small_plan(2, 20000, 77));
 }
+DUOFI_CONFORMANCE_IN_THREADS(one_listen_comm_serves_many_connects)
 
 // Two connects by one process to one listen comm, under way at the same time.
 DUOFI_CONFORMANCE(connects_to_one_listen_comm_run_at_once) {

@@ -74,6 +74,8 @@ DUOFI_CONFORMANCE(changing_widths) {
     rank.barrier();
 }
 
+DUOFI_CONFORMANCE_IN_THREADS(changing_widths)
+
 // recv(n=1, tag 8), recv(n=8, tags 0-7); sends come as 0, 8, 1..7.
 DUOFI_CONFORMANCE(a_later_group_is_served_first) {
     Link link = connect_pair(rank, Net::process());

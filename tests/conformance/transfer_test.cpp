@@ -15,7 +15,7 @@ const std::vector<int> kThresholds = {
 
 int outstanding(const Rank& rank, int bytes) {
     if (bytes <= 16384 && rank.text("provider") != "sockets") return 32;
-    return std::max(4, 32 / rank.count);
+    return std::max(4, 32 / rank.count / (rank.lane > 0 ? threads_of(rank) : 1));
 }
 
 void transfer(Rank& rank, const Link& link, int send_bytes, int recv_bytes) {
@@ -33,6 +33,7 @@ DUOFI_CONFORMANCE(messages_of_equal_size) {
     for (const int bytes : {512, 4096, 16384, 1 << 20}) transfer(rank, link, bytes, bytes);
     rank.barrier();
 }
+DUOFI_CONFORMANCE_IN_THREADS(messages_of_equal_size)
 
 // 3.4: a short message reports its own size.
 DUOFI_CONFORMANCE(messages_into_larger_receives) {
@@ -44,6 +45,7 @@ DUOFI_CONFORMANCE(messages_into_larger_receives) {
     transfer(rank, link, 4 << 20, 8 << 20);
     rank.barrier();
 }
+DUOFI_CONFORMANCE_IN_THREADS(messages_into_larger_receives)
 
 // T11, A14, P5: a long message is cut to the receive, and the following ones are whole.
 DUOFI_CONFORMANCE(messages_into_smaller_receives) {
@@ -71,6 +73,7 @@ DUOFI_CONFORMANCE(messages_into_smaller_receives) {
     }
     rank.barrier();
 }
+DUOFI_CONFORMANCE_IN_THREADS(messages_into_smaller_receives)
 
 // 9.1 ring: 5000 bytes into 5200, the size is 5000 on both sides, one registration per request.
 DUOFI_CONFORMANCE(ring) {

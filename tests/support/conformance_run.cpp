@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kNodes = 2;
 constexpr const char* kUsage =
-    "usage: [--provider=native|rxm|shm|sockets] [--mode=threads|processes] [--version=N] [--nodes=SHAPE]\n"
-    "       [--timeout=SECONDS] [--full] [--gtest_...]\n"
+    "usage: [--provider=native|rxm|shm|sockets] [--mode=threads|processes] [--protocol=sendrecv|rdma]\n"
+    "       [--version=N] [--nodes=SHAPE] [--timeout=SECONDS] [--full] [--gtest_...]\n"
     "SHAPE: interfaces of two nodes in namespaces, \"2\" or \"3x1\", then ,ipv6 ,mtu=BYTES ,decoys ,spare\n";
 
 ConformanceChoice& choice() {
@@ -56,6 +56,7 @@ bool take(const std::string& word) {
     if (const char* version = value_of(word, "version")) return to.version = version, true;
     if (const char* seconds = value_of(word, "timeout")) return to.timeout = std::atoi(seconds) * kSecond, true;
     if (const char* shape = value_of(word, "nodes")) return (to.nodes = parse_nodes_shape(shape)).has_value();
+    if (word == "--protocol=sendrecv" || word == "--protocol=rdma") return to.protocol = value_of(word, "protocol"), true;
     if (word == "--mode=threads" || word == "--mode=processes")
         return to.mode = word == "--mode=threads" ? RankMode::threads : RankMode::processes, true;
     if (word == "--full") return to.full = true, to.timeout = 1800 * kSecond, true;
@@ -79,6 +80,7 @@ GroupOptions conformance_options(int ranks) {
     options.mode = choice().mode;
     options.timeout = choice().timeout;
     options.args["provider"] = choice().provider;
+    if (!choice().protocol.empty()) options.args["protocol"] = choice().protocol;
     if (!choice().version.empty()) options.args["version"] = choice().version;
     options.args["full"] = choice().full ? "1" : "0";
     if (!namespaces()) return options;
@@ -103,6 +105,7 @@ int amount(const Rank& rank, int quick, int full) {
     if (rank.text("provider") == "sockets") value /= 10;
     if (kSanitized) value /= 3;
     if (rank.count > 2) value = value * 2 / rank.count;
+    if (rank.lane > 0) value /= 2;
     return std::max(value, 2);
 }
 
@@ -112,6 +115,7 @@ int conformance_main(int argc, char** argv, const std::map<std::string, std::str
     testing::InitGoogleTest(&argc, argv);
     std::vector<std::unique_ptr<ScopedEnv>> set;
     set.push_back(std::make_unique<ScopedEnv>("FI_PROVIDER", provider_name(choice().provider)));
+    if (!choice().protocol.empty()) set.push_back(std::make_unique<ScopedEnv>("OFI_NCCL_PROTOCOL", choice().protocol));
     for (const auto& [name, value] : env) set.push_back(std::make_unique<ScopedEnv>(name.c_str(), value));
     if (choice().nodes) {
         namespaces() = std::make_unique<JoinedNamespaces>(*choice().nodes);

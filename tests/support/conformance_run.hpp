@@ -1,6 +1,7 @@
 // What the conformance programs have in common: their command line, lasting ranks, and how much a rank does. Main thread.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace duofi::test {
 struct ConformanceChoice {
     std::string provider = "native";  ///< native, rxm, shm, sockets or a libfabric name
     RankMode mode = RankMode::processes;
+    std::string protocol;             ///< of the net plugin, sendrecv or rdma, "" = its own choice
     std::string version;              ///< of the table, "" = the newest
     std::optional<NodesShape> nodes;  ///< ranks in turn on two nodes, as processes
     bool full = false;
@@ -36,6 +38,9 @@ void run_conformance_body(const char* body, int ranks);
 [[nodiscard]] inline int amount(const Rank& rank, int quick) { return amount(rank, quick, quick * 4); }
 
 [[nodiscard]] inline bool is_full(const Rank& rank) { return rank.number("full", 0) != 0; }
+
+/// Threads of a rank in bodies that run in several: fewer in large groups.
+[[nodiscard]] inline int threads_of(const Rank& rank) { return is_full(rank) ? 4 : std::max(1, 8 / rank.count); }
 
 /// Ranks stand in turn on the nodes that the command line asked for.
 [[nodiscard]] inline int node_of(const Rank& rank) { return rank.index % rank.number("nodes", 1); }

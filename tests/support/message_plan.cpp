@@ -72,6 +72,8 @@ class PlanRun {
               static_cast<std::uint32_t>(plan.seed * 31 + static_cast<std::uint64_t>(rank.index))) {
         for (const RecvSpec& spec : plan_.recvs)
             parts_.insert(parts_.end(), spec.begin(), spec.end());
+        if (!plan_.sending) next_send_ = sends_done_ = plan_.sends.size();
+        if (!plan_.receiving) next_recv_ = recvs_done_ = plan_.recvs.size();
         part_of_send_.resize(plan_.sends.size());
         for (std::size_t i = 0; i < match_.size(); ++i) part_of_send_[match_[i]] = i;
     }
@@ -185,7 +187,8 @@ class PlanRun {
         std::array<int, NCCL_NET_MAX_RECVS + 8> sizes;
         sizes.fill(kUntouched);
         const bool ask = !plan_.sometimes_no_sizes || (random_() & 7U) != 0;
-        if (!test_once(send_.net(), list[at].request, ask ? sizes.data() : nullptr)) return false;
+        const char* what = is_send ? "test of a send" : "test of a receive";
+        if (!test_once(send_.net(), list[at].request, ask ? sizes.data() : nullptr, what)) return false;
         Pending pending = std::move(list[at]);
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
         if (is_send) {

@@ -37,6 +37,8 @@ struct Plan {
     std::uint64_t seed = 1;           ///< of data and of random choices
     bool null_when_empty = false;     ///< 0-byte parts carry NULL data and NULL mhandle
     bool sometimes_no_sizes = false;  ///< some tests pass NULL sizes
+    bool sending = true;              ///< false: this rank posts none of the sends
+    bool receiving = true;            ///< false: this rank posts none of the receives
 
     void add(int send_bytes, int recv_bytes, int tag = 7) {
         sends.push_back({send_bytes, tag});

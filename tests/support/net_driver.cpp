@@ -193,9 +193,9 @@ void* post_recv(const Comm& comm, std::span<const Part> parts) {
     return repeat([&] { return try_recv(comm, parts); }, "irecv");
 }
 
-bool test_once(const Net& net, void* request, int* sizes) {
+bool test_once(const Net& net, void* request, int* sizes, const char* what) {
     int done = kUntouched;
-    expect_success(net->test(request, &done, sizes), "test");
+    expect_success(net->test(request, &done, sizes), what);
     require(done == 0 || done == 1, "test wrote done = {}", done);
     return done == 1;
 }

@@ -110,8 +110,8 @@ struct Part {
 [[nodiscard]] void* post_send(const Comm& comm, const Part& part);
 [[nodiscard]] void* post_recv(const Comm& comm, std::span<const Part> parts);
 
-/// One call of test; `sizes` may be NULL. Checks that `done` was written.
-[[nodiscard]] bool test_once(const Net& net, void* request, int* sizes);
+/// One call of test; `sizes` may be NULL. Checks that `done` was written. `what` names it in failures.
+[[nodiscard]] bool test_once(const Net& net, void* request, int* sizes, const char* what = "test");
 
 /// Tests until done; the sizes of `parts` parts. Entries behind them must stay untouched.
 std::vector<int> wait(const Net& net, void* request, int parts = 1);

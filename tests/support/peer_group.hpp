@@ -21,19 +21,22 @@ enum class RankMode { threads, processes };
 struct Rank {
     int index = 0;
     int count = 1;
+    int lane = 0;  ///< 0, or which of several threads of the rank this is, from 1 (rank_threads.hpp)
     RankMode mode = RankMode::processes;
     RankChannel* channel = nullptr;
     std::map<std::string, std::string> args;
     Nanoseconds timeout = 60 * kSecond;  ///< of one barrier or gather
 
-    void barrier() { channel->barrier(timeout); }
-    void step(const std::string& text) { channel->set_step(index, text.c_str()); }
+    void barrier() { channel->barrier(timeout, lane); }
+    void step(const std::string& text) {
+        if (lane <= 1) channel->set_step(index, text.c_str());  // one note per rank
+    }
 
     template <typename T>
     std::vector<T> all_gather(const T& mine) {
         static_assert(std::is_trivially_copyable_v<T>);
         std::vector<T> all(static_cast<std::size_t>(count));
-        channel->gather(index, &mine, sizeof(T), all.data(), timeout);
+        channel->gather(index, &mine, sizeof(T), all.data(), timeout, lane);
         return all;
     }
 

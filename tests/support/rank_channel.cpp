@@ -57,14 +57,8 @@ void wait_change(void* word, std::uint32_t seen, Nanoseconds at_most) {
 
 }  // namespace
 
-struct RankChannel::Shared {
-    int ranks = 0;
+struct RankChannel::Lane {
     std::atomic<std::uint64_t> count{0};
-    std::atomic<std::uint32_t> failed{0};
-    std::atomic<std::uint32_t> order{0};
-    std::array<char, kStepBytes> order_text{};
-    std::array<std::atomic<std::uint32_t>, kMaxRanks> reported{};
-    std::array<std::array<std::atomic<char>, kStepBytes>, kMaxRanks> steps{};
     // Two sets: a slow reader of one round is not overtaken by a fast writer of the next.
     std::array<std::array<std::array<char, kSlotBytes>, kMaxRanks>, 2> slots;
 
@@ -84,6 +78,18 @@ struct RankChannel::Shared {
         }
     }
 };
+
+struct RankChannel::Shared {
+    int ranks = 0;
+    std::atomic<std::uint32_t> failed{0};
+    std::atomic<std::uint32_t> order{0};
+    std::array<char, kStepBytes> order_text{};
+    std::array<std::atomic<std::uint32_t>, kMaxRanks> reported{};
+    std::array<std::array<std::atomic<char>, kStepBytes>, kMaxRanks> steps{};
+    std::array<Lane, kLanes> lanes;
+
+    Lane& lane(int index) { return lanes.at(static_cast<std::size_t>(index)); }
+};
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 RankChannel RankChannel::create(int ranks) {
@@ -94,7 +100,8 @@ RankChannel RankChannel::create(int ranks) {
     require(at != MAP_FAILED, "cannot map shared memory, errno {}", errno);
     auto* shared = new (at) Shared;
     shared->ranks = ranks;
-    shared->update([&](Count& count) { count.members = static_cast<std::uint32_t>(ranks); });
+    for (Lane& lane : shared->lanes)
+        lane.update([&](Count& count) { count.members = static_cast<std::uint32_t>(ranks); });
     return RankChannel(fd, shared);
 }
 
@@ -115,36 +122,39 @@ int RankChannel::ranks() const {
     return shared_->ranks;
 }
 
-void RankChannel::barrier(Nanoseconds timeout) {
+void RankChannel::barrier(Nanoseconds timeout, int lane) {
     const Deadline deadline(timeout);
+    Lane& here = shared_->lane(lane);
     require(!broken(), "another rank failed");
-    const std::uint32_t round = shared_->update([](Count& count) { ++count.arrived; });
-    while (shared_->round() == round) {
+    const std::uint32_t round = here.update([](Count& count) { ++count.arrived; });
+    while (here.round() == round) {
         require(!broken(), "another rank failed");
         require(!deadline.passed(), "barrier: not all ranks arrived in time");
-        wait_change(&shared_->count, round,
+        wait_change(&here.count, round,
                     std::min<Nanoseconds>(deadline.remaining(), 50 * kMillisecond));
     }
 }
 
 void RankChannel::gather(int rank, const void* mine, std::size_t bytes, void* all,
-                         Nanoseconds timeout) {
+                         Nanoseconds timeout, int lane) {
     require(bytes <= kSlotBytes, "gather of {} bytes", bytes);
-    auto& set = shared_->slots[shared_->round() & 1U];
+    Lane& here = shared_->lane(lane);
+    auto& set = here.slots[here.round() & 1U];
     std::memcpy(set[static_cast<std::size_t>(rank)].data(), mine, bytes);
-    barrier(timeout);
+    barrier(timeout, lane);
     for (std::size_t i = 0; i < static_cast<std::size_t>(shared_->ranks); ++i) {
         std::memcpy(static_cast<char*>(all) + i * bytes, set[i].data(), bytes);
     }
 }
 
 void RankChannel::drop_members(int dropped) {
-    shared_->update([&](Count& count) { count.members -= static_cast<std::uint32_t>(dropped); });
+    for (Lane& lane : shared_->lanes)
+        lane.update([&](Count& count) { count.members -= static_cast<std::uint32_t>(dropped); });
 }
 
 void RankChannel::break_group() noexcept {
     shared_->failed.store(1);
-    wake_all(&shared_->count);
+    for (Lane& lane : shared_->lanes) wake_all(&lane.count);
 }
 
 bool RankChannel::broken() const noexcept {

@@ -1,6 +1,6 @@
 // How the ranks of one test group talk outside the plugin: barrier, all-gather and a note of what
 // each rank is doing, in one shared-memory page set. Works between threads and between processes.
-// Any thread; one caller per rank at a time.
+// Any thread; one caller per rank and lane at a time.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ class RankChannel {
   public:
     static constexpr int kMaxRanks = 16;
     static constexpr std::size_t kSlotBytes = 16384;
+    static constexpr int kLanes = 5;  ///< independent meeting places: lane 0, and one per thread of each rank
 
     /// A new channel; throws TestFailure when the system refuses.
     static RankChannel create(int ranks);
@@ -32,11 +33,12 @@ class RankChannel {
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] int ranks() const;
 
-    /// Waits for all members. Throws TestFailure on the deadline or when another rank failed.
-    void barrier(Nanoseconds timeout);
+    /// Waits for all members in this lane. Throws TestFailure on the deadline or when another rank failed.
+    void barrier(Nanoseconds timeout, int lane = 0);
 
     /// Everybody's `bytes` bytes (at most kSlotBytes) in rank order, written to `all`.
-    void gather(int rank, const void* mine, std::size_t bytes, void* all, Nanoseconds timeout);
+    void gather(int rank, const void* mine, std::size_t bytes, void* all, Nanoseconds timeout,
+                int lane = 0);
 
     /// `dropped` members will never arrive again: they were killed. Called by one survivor.
     void drop_members(int dropped);
@@ -60,6 +62,7 @@ class RankChannel {
     [[nodiscard]] std::string step(int rank) const;
 
   private:
+    struct Lane;
     struct Shared;
     RankChannel(int fd, Shared* shared) : fd_(fd), shared_(shared) {}
 

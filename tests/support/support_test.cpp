@@ -11,6 +11,7 @@
 #include "tests/support/memory_buffer.hpp"
 #include "tests/support/message_plan.hpp"
 #include "tests/support/peer_group.hpp"
+#include "tests/support/rank_threads.hpp"
 #include "tests/support/process_facts.hpp"
 #include "tests/support/rank_crew.hpp"
 #include "tests/support/scoped_env.hpp"
@@ -26,6 +27,27 @@ DUOFI_RANK_BODY(gathers_in_rank_order) {
                     i);
         }
     }
+}
+
+DUOFI_RANK_BODY(threads_meet_in_lanes) {
+    in_threads(rank, RankChannel::kLanes - 1, [](Rank& own) {
+        for (int round = 0; round < 20; ++round) {
+            const auto all = own.all_gather(own.lane * 1000 + own.index);
+            for (int i = 0; i < own.count; ++i)
+                require(all[static_cast<std::size_t>(i)] == own.lane * 1000 + i, "lane {} slot {}", own.lane, i);
+        }
+    });
+    int beside = 0;
+    run_beside(rank, [&] { rank.barrier(); }, [&] { beside = 1; });
+    require(beside == 1, "nothing ran beside");
+}
+
+DUOFI_RANK_BODY(one_thread_fails) {
+    in_threads(rank, 3, [](Rank& own) {
+        require(own.index != 1 || own.lane != 2, "planned");
+        own.barrier();
+        own.barrier();
+    });
 }
 
 DUOFI_RANK_BODY(one_fails) {
@@ -76,6 +98,23 @@ TEST(PeerGroup, reports_a_failed_rank_and_frees_the_others) {
         EXPECT_LT(now_ns() - start, patience(10 * kSecond));
     }
     EXPECT_EQ(results.size(), 4) << "each rank ends with a failure";
+}
+
+TEST(RankThreads, meet_those_of_other_ranks) {
+    run_group("threads_meet_in_lanes", options(4, RankMode::threads));
+    run_group("threads_meet_in_lanes", options(4, RankMode::processes));
+}
+
+TEST(RankThreads, a_failed_thread_frees_all_ranks) {
+    testing::TestPartResultArray results;
+    {
+        testing::ScopedFakeTestPartResultReporter reporter(
+            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);
+        const Nanoseconds start = now_ns();
+        run_group("one_thread_fails", options(2, RankMode::processes));
+        EXPECT_LT(now_ns() - start, patience(10 * kSecond));
+    }
+    EXPECT_EQ(results.size(), 2) << "each rank ends with a failure";
 }
 
 TEST(PeerGroup, expects_a_killed_rank) {
