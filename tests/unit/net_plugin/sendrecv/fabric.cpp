@@ -24,13 +24,25 @@ const ofi::DeviceInfo* find_device(const std::string& provider) {
     return devices.empty() ? nullptr : &devices[0];
 }
 
+namespace {
+
+Settings adjusted(const Adjust& adjust) {
+    Settings settings;
+    if (adjust) adjust(settings);
+    return settings;
+}
+
+}  // namespace
+
 Side::Side(const ofi::DeviceInfo& info, const Adjust& adjust, bool one_sided)
-    : settings_([&] {
-          Settings settings;
-          if (adjust) adjust(settings);
-          return settings;
-      }()),
+    : settings_(adjusted(adjust)),
       device_({&info}, settings_, DeviceProperties{}, false, {}, one_sided) {
+    endpoint_ = &take();
+}
+
+Side::Side(RailInfos rails, const Adjust& adjust)
+    : settings_(adjusted(adjust)),
+      device_(std::move(rails), settings_, DeviceProperties{}, false, {}, false, ProtocolKind::rdma) {
     endpoint_ = &take();
 }
 

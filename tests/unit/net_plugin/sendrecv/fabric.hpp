@@ -36,6 +36,8 @@ class Side {
         : Side(*find_device(provider), adjust, one_sided) {}
     /// `info` outlives the side.
     explicit Side(const ofi::DeviceInfo& info, const Adjust& adjust = {}, bool one_sided = false);
+    /// A device that moves large messages by writes, over these rails.
+    explicit Side(RailInfos rails, const Adjust& adjust = {});
     ~Side() { endpoint_->release(); }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;

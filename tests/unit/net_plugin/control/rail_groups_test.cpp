@@ -1,0 +1,141 @@
+// Devices of several NICs (net contract 6.1, 6.2).
+// Units: net_plugin/rail_groups.
+#include "net_plugin/rail_groups.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/util/unique_fd.hpp"
+#include "tests/unit/topology/machines.hpp"
+#include "tests/unit/util/log_lines.hpp"
+
+namespace duofi::net {
+namespace {
+
+using duofi::test::LogLines;
+
+struct Machine {
+    ofi::DeviceList list;
+    duofi::test::MadeTree made;
+    RailRules rules;
+    Machine() {
+        rules.protocol = ProtocolKind::rdma;
+        rules.tree = [this] { return Result<topology::IoTree>(made.tree); };
+    }
+    void device(const std::string& name, const char* address = nullptr, const char* provider = "net") {
+        ofi::DeviceInfo info;
+        info.name = name;
+        info.provider = provider;
+        if (address != nullptr) info.pci_path = std::string("/sys/devices/pci0000:00/") + address;
+        list.devices.push_back(info);
+    }
+    std::string groups(const Settings& settings = {}) {
+        const auto made_groups = rail_groups(list, settings, rules);
+        if (!made_groups) return "error";
+        std::string text;
+        for (const RailInfos& group : *made_groups) {
+            text += text.empty() ? "" : " ";
+            for (const ofi::DeviceInfo* rail : group) text += rail->name;
+        }
+        return text;
+    }
+};
+
+/// Two switches with two NICs and an accelerator each, and a network interface without a place.
+struct TwoSwitches : Machine {
+    TwoSwitches() {
+        const int host = made.host();
+        for (const char* bus : {"1", "2"}) {
+            const std::string at = bus;
+            const int bridge = made.bridge(host, ("0000:0" + at + ":00.0").c_str());
+            made.nic(bridge, ("0000:1" + at + ":00.0").c_str());
+            made.nic(bridge, ("0000:1" + at + ":00.1").c_str());
+            made.gpu(bridge, ("0000:2" + at + ":00.0").c_str());
+        }
+        device("a", "0000:12:00.1");
+        device("b", "0000:11:00.0");
+        device("c", "0000:12:00.0");
+        device("d", "0000:11:00.1");
+        device("e");
+    }
+};
+
+TEST(RailGroups, nics_beside_one_accelerator_are_one_device) {
+    TwoSwitches machine;
+    EXPECT_EQ(machine.groups(), "bd ca e");
+    machine.rules.accelerators = false;
+    EXPECT_EQ(machine.groups(), "a b c d e");
+}
+
+TEST(RailGroups, are_for_rdma_and_not_for_copies_of_nics) {
+    TwoSwitches machine;
+    Settings settings;
+    settings.nic_dup_conns = 2;
+    EXPECT_EQ(machine.groups(settings), "a b c d e");
+    machine.rules.protocol = ProtocolKind::sendrecv;
+    EXPECT_EQ(machine.groups(), "a b c d e");
+}
+
+TEST(RailGroups, are_limited_by_the_user) {
+    TwoSwitches machine;
+    Settings settings;
+    settings.force_num_rails = 1;
+    EXPECT_EQ(machine.groups(settings), "a b c d e");
+}
+
+TEST(RailGroups, too_many_nics_are_told_with_the_way_out) {
+    Machine machine;
+    const int bridge = machine.made.bridge(machine.made.host(), "0000:01:00.0");
+    for (int i = 0; i < 5; ++i) {
+        const std::string address = "0000:0" + std::to_string(i + 2) + ":00.0";
+        machine.made.nic(bridge, address.c_str());
+        machine.device(std::string(1, static_cast<char>('a' + i)), address.c_str());
+    }
+    machine.made.gpu(bridge, "0000:09:00.0");
+    LogLines log;
+    EXPECT_EQ(machine.groups(), "error");
+    EXPECT_EQ(log.with("OFI_NCCL_FORCE_NUM_RAILS").size(), 1u) << log.dump();
+    Settings settings;
+    settings.force_num_rails = 4;
+    EXPECT_EQ(machine.groups(settings), "abc de");
+}
+
+TEST(RailGroups, interfaces_are_joined_on_request_and_carry_several_connections) {
+    Machine machine;
+    for (const char* name : {"a", "b", "c"}) machine.device(name);
+    Settings settings;
+    settings.tcp_rails = 2;
+    EXPECT_EQ(machine.groups(settings), "ab cc");
+    settings.tcp_rails = 4;
+    EXPECT_EQ(machine.groups(settings), "abca");
+    LogLines log(duofi::log::Level::info);
+    machine.rules.protocol = ProtocolKind::sendrecv;
+    EXPECT_EQ(machine.groups(settings), "a b c");
+    EXPECT_EQ(log.with("DUOFI_NET_TCP_RAILS=4 has no effect").size(), 1u) << log.dump();
+}
+
+TEST(RailGroups, shared_memory_has_one_endpoint_in_a_process) {
+    Machine machine;
+    machine.device("a", nullptr, "shm");
+    Settings settings;
+    settings.tcp_rails = 4;
+    EXPECT_EQ(machine.groups(settings), "a");
+}
+
+TEST(RailGroups, tell_nccl_how_wide_they_are) {
+    TwoSwitches machine;
+    const auto groups = rail_groups(machine.list, {}, machine.rules);
+    const std::string path = publish_topology(*groups, machine.rules);
+    ASSERT_TRUE(path.starts_with("/proc/self/fd/")) << path;
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    char text[4096] = {};
+    ASSERT_GT(::read(file.get(), text, sizeof(text) - 1), 0);
+    EXPECT_NE(std::string(text).find("0000:11:00.0"), std::string::npos) << text;
+    EXPECT_EQ(std::string(text).find("0000:11:00.1"), std::string::npos) << "only leaders";
+    ::close(std::stoi(path.substr(path.rfind('/') + 1)));
+    machine.rules.accelerators = false;
+    EXPECT_EQ(publish_topology(*rail_groups(machine.list, {}, machine.rules), machine.rules), "") << "nobody is wide";
+}
+
+}  // namespace
+}  // namespace duofi::net

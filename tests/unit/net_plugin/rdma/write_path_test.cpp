@@ -1,0 +1,111 @@
+// Large messages by writes over one and several rails (net contract 5.4, 5.5; T11, T20).
+// Units: net_plugin/rdma/write_path, net_plugin/rdma/write_probe, net_plugin/comms/rails.
+#include "net_plugin/rdma/write_probe.hpp"
+#include "tests/unit/net_plugin/rdma/rdma_side.hpp"
+
+namespace duofi::net::comm_test {
+namespace {
+
+class WritePath : public OverRails {};
+
+TEST_P(WritePath, moves_every_size_over_all_rails) {
+    open([](Settings& settings) { settings.min_stripe_size = 4096; });
+    Buffer out(*link.send.get(), 1 << 20), in(*link.recv.get(), 1 << 20);
+    out.fill(7);
+    for (const std::size_t size : {8193, 12287, 12288, 12289, 16385, 65537, 1 << 20}) {
+        std::fill(in.bytes.begin(), in.bytes.end(), static_cast<unsigned char>(0xcc));
+        Request* receive = receive_into(in, in.bytes.size(), 1);
+        (void)finish(send_from(out, size, 1));
+        EXPECT_EQ(finish(receive).sizes, std::vector<int>{static_cast<int>(size)});
+        EXPECT_TRUE(std::equal(out.bytes.begin(), out.bytes.begin() + size, in.bytes.begin())) << size;
+        EXPECT_TRUE(std::all_of(in.bytes.begin() + size, in.bytes.end(), [](auto b) { return b == 0xcc; })) << size;
+    }
+    EXPECT_TRUE(log->all().empty()) << log->dump();
+}
+
+TEST_P(WritePath, a_message_is_cut_to_its_receive) {
+    open();
+    Buffer out(*link.send.get(), 100000), in(*link.recv.get(), 100000);
+    for (const std::size_t room : {std::size_t{0}, std::size_t{1}, std::size_t{8192}, std::size_t{99999}}) {
+        std::fill(in.bytes.begin(), in.bytes.end(), static_cast<unsigned char>(0xcc));
+        Request* receive = receive_into(in, room, 1);
+        EXPECT_EQ(finish({send_from(out, 100000, 1), receive})[1].sizes, std::vector<int>{static_cast<int>(room)});
+        EXPECT_EQ(in.bytes[room], 0xcc) << room;
+    }
+}
+
+// More messages than sequence numbers while two receives, of other tags, stay announced: their numbers are passed over.
+TEST_P(WritePath, sequence_numbers_go_around_those_in_use) {
+    open([](Settings& settings) { settings.eager_max_size = 8; });
+    Buffer out(*link.send.get(), 64), in(*link.recv.get(), 192);
+    Request* waiting[] = {receive(*link.recv.get(), {in.part(64, 64, 5)}), receive(*link.recv.get(), {in.part(128, 64, 6)})};
+    constexpr int kMessages = 17000;
+    for (int i = 0; i < kMessages; ++i) {
+        out.bytes[0] = static_cast<unsigned char>(i);
+        out.bytes[63] = static_cast<unsigned char>(i >> 8);
+        Request* receive = receive_into(in, 64, 1);
+        (void)finish({send_from(out, 64, 1), receive});
+        ASSERT_EQ(in.bytes[0] | in.bytes[63] << 8, i & 0xffff);
+    }
+    EXPECT_EQ(finish({send_from(out, 60, 6), waiting[1]})[1].sizes, std::vector<int>{60});
+    EXPECT_EQ(finish({send_from(out, 50, 5), waiting[0]})[1].sizes, std::vector<int>{50});
+    EXPECT_TRUE(log->all().empty()) << log->dump();
+}
+
+TEST_P(WritePath, memory_may_be_deregistered_while_its_transfer_is_under_way) {
+    open();
+    Buffer out(*link.send.get(), 1 << 20), in(*link.recv.get(), 1 << 20);
+    out.fill(3);
+    Request* receive = receive_into(in, in.bytes.size(), 1);
+    in.drop();
+    Request* sent = send_from(out, out.bytes.size(), 1);
+    out.drop();
+    (void)finish({receive, sent});
+    EXPECT_EQ(in.bytes, out.bytes);
+}
+
+TEST_P(WritePath, a_receive_needs_registered_memory) {
+    open();
+    std::vector<unsigned char> in(100);
+    const RecvBuffer unknown{in.data(), in.size(), 1, nullptr};
+    const auto refused = link.recv->irecv(&unknown, 1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::invalid_argument);
+    EXPECT_EQ(log->with("irecv").size(), 1u) << log->dump();
+    const RecvBuffer empty{nullptr, 0, 1, nullptr};
+    EXPECT_TRUE(link.recv->irecv(&empty, 1)) << "nothing is written into no bytes";
+}
+
+TEST_P(WritePath, sides_of_different_protocols_refuse_each_other) {
+    Side writes(rails_of(GetParam())), tags(GetParam().provider);
+    for (auto [from, to] : {std::pair{&writes, &tags}, {&tags, &writes}}) {
+        Listener listener = listen_on(*to);
+        FabricEndpoint& endpoint = from->take();
+        SendComm* attempt = nullptr;
+        Errc code{};
+        until("a refusal", [&] {
+            const auto progress = endpoint.connect(listener.handle, attempt);
+            if (progress) attempt = progress->comm;
+            if (!progress) code = progress.error().code;
+            to->poll();
+            return !progress;
+        });
+        endpoint.release();
+        EXPECT_EQ(code, Errc::remote);
+    }
+    EXPECT_EQ(log->with("another protocol").size(), 2u) << log->dump();
+}
+
+TEST_P(WritePath, the_probe_of_init_passes_and_leaves_nothing) {
+    Side side(rails_of(GetParam()));
+    FabricEndpoint& endpoint = side.take();
+    const std::size_t before = side.ofi().domain().registrations();
+    EXPECT_TRUE(probe_writes(endpoint));
+    EXPECT_EQ(side.ofi().domain().registrations(), before);
+    endpoint.release();
+}
+
+DUOFI_OVER_RAILS(WritePath);
+
+}  // namespace
+}  // namespace duofi::net::comm_test
