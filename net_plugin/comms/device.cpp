@@ -23,13 +23,15 @@ std::size_t most_receives(const ofi::DeviceInfo& info) noexcept {
 
 }  // namespace
 
-Result<std::shared_ptr<ofi::Domain>> FabricDevice::get_domain(std::uint64_t key, const ofi::DeviceInfo& info) {
-    std::weak_ptr<ofi::Domain>& known = domains_[{domain_per_thread_ ? key : 0, &info}];
+// Rails share none, not on one NIC either: endpoints of one domain that close one after the other are more than tcp's provider
+// bears.
+Result<std::shared_ptr<ofi::Domain>> FabricDevice::get_domain(std::uint64_t key, std::size_t rail) {
+    std::weak_ptr<ofi::Domain>& known = domains_[{domain_per_thread_ ? key : 0, rail}];
     if (auto domain = known.lock()) return domain;
     constexpr std::uint64_t kLocal = FI_SEND | FI_RECV;
     constexpr std::uint64_t kRemote = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
     const bool remote = one_sided_ || protocol_ == ProtocolKind::rdma;
-    DUOFI_ASSIGN(auto domain, ofi::Domain::open(info, settings_, remote ? kLocal | kRemote : kLocal));
+    DUOFI_ASSIGN(auto domain, ofi::Domain::open(*rails_[rail], settings_, remote ? kLocal | kRemote : kLocal));
     known = domain;
     return domain;
 }
@@ -39,8 +41,8 @@ Result<std::vector<std::shared_ptr<ofi::Endpoint>>> FabricDevice::open_rails(std
     ScopeExit undo([&] {
         while (!opened.empty()) opened.pop_back();
     });
-    for (const ofi::DeviceInfo* info : rails_) {
-        DUOFI_ASSIGN(auto domain, get_domain(key, *info));
+    for (std::size_t rail = 0; rail < rails_.size(); ++rail) {
+        DUOFI_ASSIGN(auto domain, get_domain(key, rail));
         ofi::Endpoint* lead = opened.empty() ? nullptr : opened.front().get();
         DUOFI_ASSIGN(auto endpoint, ofi::Endpoint::open(std::move(domain), hook_, one_sided_, lead));
         opened.push_back(std::move(endpoint));

@@ -49,7 +49,7 @@ class FabricDevice : public Device {
     [[nodiscard]] ProtocolKind protocol() const noexcept { return protocol_; }
 
   private:
-    [[nodiscard]] Result<std::shared_ptr<ofi::Domain>> get_domain(std::uint64_t key, const ofi::DeviceInfo& info);
+    [[nodiscard]] Result<std::shared_ptr<ofi::Domain>> get_domain(std::uint64_t key, std::size_t rail);
     [[nodiscard]] Result<std::vector<std::shared_ptr<ofi::Endpoint>>> open_rails(std::uint64_t key);
 
     RailInfos rails_;
@@ -61,7 +61,7 @@ class FabricDevice : public Device {
     ProtocolKind protocol_;
     Mutex mutex_;
     std::unordered_map<std::uint64_t, std::unique_ptr<FabricEndpoint>> endpoints_;
-    std::map<std::pair<std::uint64_t, const ofi::DeviceInfo*>, std::weak_ptr<ofi::Domain>> domains_;
+    std::map<std::pair<std::uint64_t, std::size_t>, std::weak_ptr<ofi::Domain>> domains_;
 };
 
 }  // namespace duofi::net

@@ -5,23 +5,24 @@
 namespace duofi::net {
 
 bool Rails::join(FabricEndpoint& own, ofi::Peer& first, const ofi::RailNames& names, const HostIdentity& identity,
-                 std::size_t packet_bytes, ofi::PeerUser& user) {
+                 std::size_t packet_bytes) {
     rails_[0] = {&own.ofi(), &first};
     count_ = 1;
     for (std::size_t i = 0; i < names.count; ++i) {
         ofi::Endpoint& endpoint = own.rail(i + 1);
         ofi::Peer* peer = endpoint.acquire_peer(names.names[i]);
         if (peer == nullptr) return false;
-        endpoint.add_user(*peer, user);
+        users_[i].follow(*peer, first);
+        endpoint.add_user(*peer, users_[i]);
         endpoint.identify(*peer, identity, packet_bytes);
         rails_[count_++] = {&endpoint, peer};
     }
     return true;
 }
 
-void Rails::leave(ofi::PeerUser& user) noexcept {
+void Rails::leave() noexcept {
     for (std::size_t i = 1; i < count_; ++i) {
-        rails_[i].endpoint->remove_user(*rails_[i].peer, user);
+        rails_[i].endpoint->remove_user(*rails_[i].peer, users_[i - 1]);
         rails_[i].endpoint->release_peer(rails_[i].peer);
     }
     count_ = 0;

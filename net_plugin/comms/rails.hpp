@@ -2,6 +2,7 @@
 // the lock that they share.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -17,20 +18,45 @@ struct Rail {
     ofi::Peer* peer = nullptr;
 };
 
+/// A comm as user of its peer's endpoints behind the first. That one of them is closed is no news: it may be so before what
+/// came over the others is here, and the first one tells what became of the connection.
+class RailUser : public ofi::PeerUser {
+  public:
+    explicit RailUser(ofi::PeerUser& comm) : comm_(comm) {}
+    void follow(const ofi::Peer& peer, const ofi::Peer& first) noexcept { peer_ = &peer, first_ = &first; }
+
+  private:
+    void on_peer_lost() noexcept override {
+        if (peer_->lost || first_->gone()) comm_.on_peer_lost();
+    }
+    [[nodiscard]] bool waiting() const noexcept override { return comm_.waiting(); }
+    void on_tick(Nanoseconds) noexcept override {}
+
+    ofi::PeerUser& comm_;
+    const ofi::Peer* peer_ = nullptr;
+    const ofi::Peer* first_ = nullptr;
+};
+
 class Rails {
   public:
-    /// Adds one rail for each of `names`: `own`'s next endpoint with that peer. The death of any of them is told to `user`.
+    explicit Rails(ofi::PeerUser& comm) : users_{RailUser(comm), RailUser(comm), RailUser(comm)} {}
+    /// Adds one rail for each of `names`: `own`'s next endpoint with that peer. The death of any of them is told to the comm.
     /// `first` stays its comm's to give back. false: the provider refused an address, logged.
     [[nodiscard]] bool join(FabricEndpoint& own, ofi::Peer& first, const ofi::RailNames& names,
-                            const HostIdentity& identity, std::size_t packet_bytes, ofi::PeerUser& user);
+                            const HostIdentity& identity, std::size_t packet_bytes);
     /// Gives the added peers back.
-    void leave(ofi::PeerUser& user) noexcept;
+    void leave() noexcept;
+    /// Nothing can come over any of them any more.
+    [[nodiscard]] bool all_gone() const noexcept {
+        return std::all_of(rails_.begin(), rails_.begin() + count_, [](const Rail& rail) { return rail.peer->gone(); });
+    }
 
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
     [[nodiscard]] const Rail& operator[](std::size_t i) const noexcept { return rails_[i]; }
 
   private:
     std::array<Rail, ofi::kMaxRails> rails_;
+    std::array<RailUser, ofi::kMaxRails - 1> users_;
     std::size_t count_ = 0;
 };
 

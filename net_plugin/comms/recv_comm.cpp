@@ -188,6 +188,7 @@ Result<Request*> FabricRecvComm::iflush(const RecvBuffer*, int) {
 
 void FabricRecvComm::on_peer_lost() noexcept {
     if (stage_ == Stage::open) stage_ = Stage::lost;
+    if (stage_ == Stage::closed_by_peer && rails_.all_gone()) fail_unmatched();
 }
 
 bool FabricRecvComm::waiting() const noexcept {

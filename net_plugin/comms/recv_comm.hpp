@@ -113,7 +113,7 @@ class FabricRecvComm : public RecvComm,
     FabricEndpoint& endpoint_;
     ofi::Endpoint& ofi_;
     ofi::Peer* peer_ = nullptr;
-    Rails rails_;
+    Rails rails_{*this};
     std::uint32_t port_ = 0;
     std::uint32_t remote_port_ = 0;
     std::atomic<Stage> stage_{Stage::open};

@@ -34,8 +34,8 @@ bool FabricRecvComm::answer(const ofi::Hello& hello) {
     const ofi::RailNames own = endpoint_.rail_names(hello.rails.count);
     ofi::RailNames theirs = hello.rails;
     theirs.count = own.count;
-    if (!rails_.join(endpoint_, *peer_, theirs, hello.identity, hello.packet_bytes, *this)) {
-        rails_.leave(*this);
+    if (!rails_.join(endpoint_, *peer_, theirs, hello.identity, hello.packet_bytes)) {
+        rails_.leave();
         ofi_.ports().close(port_);
         ofi_.release_peer(peer_);
         return false;
@@ -78,7 +78,7 @@ void FabricRecvComm::tear_down() {
     std::unique_ptr<LateTraffic> late = large_->close(first_, sender_may_send, peer_->gone() ? 0 : kCloseLimit);
     one_sided_.close(peer_->gone() ? 0 : kCloseLimit);
     ofi_.forget_dirty(*peer_, *this);
-    rails_.leave(*this);
+    rails_.leave();
     ofi_.remove_user(*peer_, *this);
     if (late != nullptr && !peer_->gone()) {
         LateTraffic& kept = *late;

@@ -84,7 +84,7 @@ class FabricSendComm : public SendComm,
     FabricEndpoint& endpoint_;
     ofi::Endpoint& ofi_;
     ofi::Peer* peer_ = nullptr;
-    Rails rails_;  ///< once connected
+    Rails rails_{*this};  ///< once connected
     std::uint32_t port_ = 0;
     std::uint32_t remote_port_ = 0;
     ofi::Nonce nonce_{};

@@ -87,7 +87,7 @@ void FabricSendComm::on_welcome(const ofi::Message& message) noexcept {
     ofi_.identify(*peer_, welcome->identity, welcome->packet_bytes);
     eager_limit_ = std::min<std::size_t>(welcome->eager_limit, ofi_.max_message_payload(*peer_));
     if (welcome->rails.count >= endpoint_.rail_count() ||
-        !rails_.join(endpoint_, *peer_, welcome->rails, welcome->identity, welcome->packet_bytes, *this)) {
+        !rails_.join(endpoint_, *peer_, welcome->rails, welcome->identity, welcome->packet_bytes)) {
         refuse_reason_ = ofi::RefuseReason::wrong_rails;
         stage_ = Stage::refused;
         return;
@@ -148,7 +148,7 @@ void FabricSendComm::tear_down() noexcept {
         ofi_.send_message(*peer_, header, {});
     }
     ofi_.forget_dirty(*peer_, *this);
-    rails_.leave(*this);
+    rails_.leave();
     ofi_.remove_user(*peer_, *this);
     if (unanswered)
         AbandonedAttempt::leave(ofi_, *peer_, port_);
