@@ -19,11 +19,12 @@ struct MemoryRegion {
     std::size_t length = 0;
     std::uint64_t own_key = 0;  ///< key to give back, 0 if the provider chose it
     bool has_own_key = false;
-    std::atomic<std::uint32_t> references{0};
+    std::uint32_t handles = 0;                 ///< registrations that callers hold; the cache's
+    std::atomic<std::uint32_t> references{0};  ///< those, and transfers that need it
     RegistrationCache* cache = nullptr;  ///< the owner
     MemoryRegionPtr fid;
 
-    /// One more holder, while there is another; no lock.
+    /// For a transfer, while there is another holder; no lock.
     void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
     /// Gives it back; the cache, so its domain, is still there.
     void release() noexcept;

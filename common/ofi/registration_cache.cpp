@@ -19,7 +19,7 @@ RegistrationCache::RegistrationCache(fid_domain* domain, std::uint64_t mr_mode, 
       share_(share && (mr_mode & FI_MR_ENDPOINT) == 0),
       keys_(key_bytes) {}
 
-void MemoryRegion::release() noexcept { cache->release(this); }
+void MemoryRegion::release() noexcept { cache->release_held(this); }
 
 Status RegistrationCache::open_region(MemoryRegion& region, std::uint64_t access, fid_ep* endpoint) {
     if (own_keys_) {
@@ -55,6 +55,7 @@ Result<MemoryRegion*> RegistrationCache::acquire(void* address, std::size_t leng
     if (share_) {
         if (MemoryRegion** found = regions_.find_covering(begin, length)) {
             (*found)->retain();
+            ++(*found)->handles;
             return *found;
         }
     }
@@ -62,6 +63,7 @@ Result<MemoryRegion*> RegistrationCache::acquire(void* address, std::size_t leng
     region->address = begin;
     region->length = length;
     region->references = 1;
+    region->handles = 1;
     region->cache = this;
     if (!regions_.insert(begin, length, region.get()))
         return fail(Errc::invalid_argument, "registration range", EINVAL);
@@ -69,24 +71,36 @@ Result<MemoryRegion*> RegistrationCache::acquire(void* address, std::size_t leng
         regions_.erase(begin, length, region.get());
         return tl::unexpected(opened.error());
     }
+    ++open_;
     return region.release();
 }
 
 void RegistrationCache::release(MemoryRegion* region) noexcept {
+    const std::scoped_lock lock(mutex_);
+    if (--region->handles == 0) regions_.erase(region->address, region->length, region);
+    drop_reference(region);
+}
+
+void RegistrationCache::release_held(MemoryRegion* region) noexcept {
     std::uint32_t held = region->references.load(std::memory_order_relaxed);
     while (held > 1)
         if (region->references.compare_exchange_weak(held, held - 1, std::memory_order_acq_rel)) return;
-    const std::scoped_lock lock(mutex_);  // nobody finds it any more
+    const std::scoped_lock lock(mutex_);
+    drop_reference(region);
+}
+
+// Lock held: nobody else can take the last one meanwhile.
+void RegistrationCache::drop_reference(MemoryRegion* region) noexcept {
     if (region->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     region->fid.reset();  // the key stays taken until the provider has let go of it (P7)
     if (region->has_own_key) keys_.release(region->own_key);
-    regions_.erase(region->address, region->length, region);
+    --open_;
     delete region;
 }
 
 std::size_t RegistrationCache::regions() const {
     const std::scoped_lock lock(mutex_);
-    return regions_.size();
+    return open_;
 }
 
 }  // namespace duofi::ofi

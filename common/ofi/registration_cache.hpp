@@ -25,12 +25,16 @@ class RegistrationCache {
     /// that leaves the address space, no_memory, or the provider's (logged); nothing is left behind by a failure.
     [[nodiscard]] Result<MemoryRegion*> acquire(void* address, std::size_t length, std::uint64_t access,
                                                 fid_ep* endpoint);
-    /// Takes the lock for the last reference only.
+    /// One that acquire gave. After the last of them nobody gets the region any more, though transfers may still hold it:
+    /// the caller may have given the memory back, and other memory have its address.
     void release(MemoryRegion* region) noexcept;
+    /// One that MemoryRegion::retain took. Takes the lock only if it is the last.
+    void release_held(MemoryRegion* region) noexcept;
 
     [[nodiscard]] std::size_t regions() const;
 
   private:
+    void drop_reference(MemoryRegion* region) noexcept;
     [[nodiscard]] Status open_region(MemoryRegion& region, std::uint64_t access, fid_ep* endpoint);
 
     fid_domain* domain_;
@@ -39,7 +43,8 @@ class RegistrationCache {
     bool share_;
     mutable std::mutex mutex_;
     KeyAllocator keys_;
-    IntervalMap<MemoryRegion*> regions_;  ///< owns; each ends with its last reference
+    IntervalMap<MemoryRegion*> regions_;  ///< that have handles; each ends with its last reference
+    std::size_t open_ = 0;                ///< those and what only transfers hold
 };
 
 }  // namespace duofi::ofi

@@ -66,7 +66,7 @@ class FabricRecvComm : public RecvComm,
     [[nodiscard]] std::uint32_t port() const noexcept { return port_; }
 
   private:
-    enum class Stage : std::uint8_t { open, lost, closed_by_peer, violated };
+    enum class Stage : std::uint8_t { open, lost, closed_by_peer, violated, closing };
     struct Unexpected {
         int tag;
         std::uint32_t index;

@@ -70,11 +70,12 @@ void FabricRecvComm::close() {
 
 void FabricRecvComm::tear_down() {
     const bool sender_may_send = stage_ == Stage::open && !peer_->gone();
-    stage_ = Stage::closed_by_peer;  // what completes from now on is nobody's failure
+    stage_ = Stage::closing;  // what completes from now on is nobody's failure
     for (const Unexpected& u : unexpected_) ofi_.release_packet(u.packet);
     unexpected_.clear();
     announcing_.clear();
     if (sender_may_send) ofi_.send_message(*peer_, header_for(ofi::MessageKind::net_close), {});
+    if (!sender_may_send) large_->sender_done(large_by_peer_);
     std::unique_ptr<LateTraffic> late = large_->close(first_, sender_may_send, peer_->gone() ? 0 : kCloseLimit);
     one_sided_.close(peer_->gone() ? 0 : kCloseLimit);
     ofi_.forget_dirty(*peer_, *this);

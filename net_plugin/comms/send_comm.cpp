@@ -179,6 +179,7 @@ DataOperation& FabricSendComm::next_operation(SendRequest& request, std::size_t 
 
 void FabricSendComm::posted(SendRequest& request) noexcept {
     request.ops[request.parts_posted++].posted = true;
+    ++parts_sent_;
     ++request.at_provider;
     ++at_provider_;
 }
@@ -197,7 +198,7 @@ void FabricSendComm::large_complete(ofi::Operation& op, const ofi::Completion& c
         if (!self.ended()) report_failed(*rail.endpoint, *rail.peer, request.facts(), completion);
         request.fail_with(ncclRemoteError);
     }
-    if (completion.error == 0) ++self.parts_sent_;
+    if (completion.error != 0) --self.parts_sent_;
     if (self.answer_owed_ && self.at_provider_ == 0) self.answer_close();
     if (request.at_provider != 0 || request.parts_posted != request.parts) return;
     self.large_->release(request);

@@ -104,7 +104,7 @@ class FabricSendComm : public SendComm,
     SendQueue ready_;        ///< large, to be posted
     Nanoseconds next_ask_ = 0;
     std::uint32_t at_provider_ = 0;
-    std::uint32_t parts_sent_ = 0;    ///< of large sends
+    std::uint32_t parts_sent_ = 0;    ///< of large sends: the provider has or had them, and did not fail
     bool answer_owed_ = false;        ///< the receiver has closed and waits for the last write
     std::unique_ptr<LargeSends> large_;
     std::vector<Announcement> announcements_;  ///< of sends that the caller has not made yet

@@ -2,8 +2,9 @@
 
 namespace duofi::net {
 
-LateWrites::LateWrites(FabricEndpoint& endpoint, ofi::Peer& peer, std::uint32_t port, std::uint32_t writes)
-    : endpoint_(endpoint.ofi()), peer_(peer), port_(port), writes_(writes) {
+LateWrites::LateWrites(FabricEndpoint& endpoint, ofi::Peer& peer, std::uint32_t port, std::uint32_t writes,
+                       std::optional<std::uint32_t> sent)
+    : endpoint_(endpoint.ofi()), peer_(peer), port_(port), writes_(writes), sent_(sent) {
     for (std::size_t i = 0; i < endpoint.rail_count(); ++i)
         domains_.push_back(endpoint.rail(i).domain().shared_from_this());
 }

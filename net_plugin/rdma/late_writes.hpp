@@ -16,8 +16,9 @@ namespace duofi::net {
 
 class LateWrites : public LateTraffic, private ofi::PeerUser {
   public:
-    /// `writes`: those that have come so far.
-    LateWrites(FabricEndpoint& endpoint, ofi::Peer& peer, std::uint32_t port, std::uint32_t writes);
+    /// `writes`: those that have come so far; `sent`: all there are, if the sender has said so.
+    LateWrites(FabricEndpoint& endpoint, ofi::Peer& peer, std::uint32_t port, std::uint32_t writes,
+               std::optional<std::uint32_t> sent);
     ~LateWrites() override { release(); }
 
     void keep(const HeldMemory& memory) { held_.push_back(memory); }

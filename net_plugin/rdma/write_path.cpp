@@ -108,15 +108,15 @@ bool WrittenReceives::nothing_comes() const noexcept {
     return comm_.peer().gone() || (sent_at_end_ && all_here(*sent_at_end_));
 }
 
-// The sender is asked to stop (its comm's net_close) and has the limit to say that it has. What it may still write goes into
-// memory that stays registered.
-std::unique_ptr<LateTraffic> WrittenReceives::close(RecvEntry* first, bool sender_may_send, Nanoseconds limit) {
+// The sender has closed, or is asked to stop (its comm's net_close) and has the limit to say that it has. What it may still
+// write goes into memory that stays registered: some providers do not survive a write that meets none.
+std::unique_ptr<LateTraffic> WrittenReceives::close(RecvEntry* first, bool, Nanoseconds limit) {
     const bool announced = std::any_of(announced_.begin(), announced_.end(), [](auto* entry) { return entry != nullptr; });
     const Deadline deadline(limit);
-    while (announced && sender_may_send && !nothing_comes() && !deadline.passed()) endpoint_.poll();
+    while (announced && !nothing_comes() && !deadline.passed()) endpoint_.poll();
     std::unique_ptr<LateWrites> late;
-    if (announced && sender_may_send && !nothing_comes())
-        late = std::make_unique<LateWrites>(endpoint_, comm_.peer(), comm_.port(), writes_);
+    if (announced && !nothing_comes())
+        late = std::make_unique<LateWrites>(endpoint_, comm_.peer(), comm_.port(), writes_, sent_at_end_);
     for (RecvEntry* entry = first; entry != nullptr; entry = entry->next) {
         if (late != nullptr && entry->state == RecvEntry::State::announced)
             late->keep(std::exchange(entry->held, {}));

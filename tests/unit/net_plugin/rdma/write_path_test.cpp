@@ -64,6 +64,20 @@ TEST_P(WritePath, memory_may_be_deregistered_while_its_transfer_is_under_way) {
     EXPECT_EQ(in.bytes, out.bytes);
 }
 
+// Other memory may get the address of what is deregistered while its transfer still holds the registration.
+TEST_P(WritePath, a_registration_that_only_a_transfer_holds_is_shared_with_nobody) {
+    open();
+    Buffer in(*link.recv.get(), 100000);
+    (void)receive_into(in, in.bytes.size(), 1);
+    const std::size_t one = b->ofi().domain().registrations();
+    in.drop();
+    EXPECT_EQ(b->ofi().domain().registrations(), one) << "the receive holds it";
+    void* again = *link.recv->register_memory(in.bytes.data(), in.bytes.size());
+    EXPECT_EQ(b->ofi().domain().registrations(), 2 * one);
+    EXPECT_TRUE(drop_memory_handle(again));
+    EXPECT_EQ(b->ofi().domain().registrations(), one);
+}
+
 TEST_P(WritePath, a_receive_needs_registered_memory) {
     open();
     std::vector<unsigned char> in(100);
