@@ -211,6 +211,8 @@ void Endpoint::on_written(const fi_cq_tagged_entry& entry) noexcept {
     const auto word = static_cast<std::uint32_t>(entry.data);
     const std::size_t bytes = carries_sizes_ ? entry.data >> 32 : entry.len;
     if (PortOwner* owner = lead_->ports_.find_by_slot(word & 0xffff)) owner->on_write(word, bytes);
+    // Some NICs take a posted receive for it (P3): it is empty, and posted again.
+    if (auto* taken = static_cast<Operation*>(entry.op_context)) taken->complete(*taken, Completion{entry.flags});
 }
 
 void Endpoint::drain_error() noexcept {
