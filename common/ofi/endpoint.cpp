@@ -49,6 +49,7 @@ Endpoint::Endpoint(std::shared_ptr<Domain> domain, Endpoint* lead)
       rx_pool_(*domain_, *this, packet_bytes_),
       tx_pool_(*domain_, *this, packet_bytes_),
       self_(read_host_identity()),
+      writes_take_receives_(quirk_for(domain_->device().provider, fi_version()).writes_take_receives),
       carries_sizes_(domain_->info()->domain_attr->cq_data_size >= 8),
       tick_time_(now_ns()) {}
 
@@ -211,8 +212,10 @@ void Endpoint::on_written(const fi_cq_tagged_entry& entry) noexcept {
     const auto word = static_cast<std::uint32_t>(entry.data);
     const std::size_t bytes = carries_sizes_ ? entry.data >> 32 : entry.len;
     if (PortOwner* owner = lead_->ports_.find_by_slot(word & 0xffff)) owner->on_write(word, bytes);
-    // Some NICs take a posted receive for it (P3): it is empty, and posted again.
-    if (auto* taken = static_cast<Operation*>(entry.op_context)) taken->complete(*taken, Completion{entry.flags});
+    // It may have taken a receive (P3), which is empty then and posted again. Elsewhere the context is nothing of ours: shm
+    // gives that of the writer's process.
+    auto* taken = static_cast<Operation*>(entry.op_context);
+    if (taken != nullptr && writes_take_receives_) taken->complete(*taken, Completion{entry.flags});
 }
 
 void Endpoint::drain_error() noexcept {

@@ -221,6 +221,7 @@ class Endpoint {
     PortTable ports_;
     std::vector<std::unique_ptr<Peer>> peers_;
     HostIdentity self_;
+    bool writes_take_receives_;  ///< see Quirk
     bool carries_sizes_;  ///< remote CQ data has room for a size beside the word
     std::vector<std::unique_ptr<PortOwner>> orphans_;
     std::vector<std::unique_ptr<PortOwner>> finished_orphans_;

@@ -26,7 +26,7 @@ constexpr EndpointCost kCostly = EndpointCost::expensive;
 constexpr std::array kTable{
     Quirk{"cxi", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2, rma 5.6", "", false},
     Quirk{"efa", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 4.5, 5.2, 5.4, rma 5.6", "", true, true},
-    Quirk{"verbs;ofi_rxm", kAny, kNoEnd, kHardware, kCostly, false, 0, "net 5.2, 5.4, rma 5.6, P19", "", true, true},
+    Quirk{"verbs;ofi_rxm", kAny, kNoEnd, kHardware, kCostly, false, 0, "net 5.2, 5.4, rma 5.6, P3, P19", "", true, true, true},
     Quirk{"opx", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2"},
     Quirk{"psm3", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2"},
     Quirk{"psm2", kAny, kNoEnd, kHardware, kCheap, false, 0, "architecture 4.14"},
@@ -41,7 +41,7 @@ constexpr std::array kTable{
     Quirk{"verbs;ofi_rxd", kAny, kNoEnd, kLast, kCostly, false, 0, "net 5.2: datagram layer"},
     Quirk{"psm", kAny, kNoEnd, kLast, kCheap, false, 0, "superseded by its successors"},
     Quirk{"shm", kAny, kNoEnd, kByName, kCheap, true, 100000,
-          "architecture 4.1; net 6.4; P5, P13; 1.17 calls a refused read done, 2.6 a refused write too", "", true, false, false},
+          "architecture 4.1; net 6.4; P5, P13; 1.17 calls a refused read done, 2.6 a refused write too", "", true, false, false, false},
     Quirk{"sockets", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1; net 5.2"},
     Quirk{"udp", kAny, kNoEnd, kByName, kCheap, false, 0, "architecture 4.1; net 5.2"},
     Quirk{"udp;ofi_rxd", kAny, kNoEnd, kByName, kCostly, false, 0, "architecture 4.1; rma 5.6",

@@ -40,6 +40,7 @@ struct Quirk {
     const char* refused = "";     ///< why it is not used, although it offers what is asked for
     bool confirms_writes = true;  ///< FI_DELIVERY_COMPLETE, where granted, holds for one-sided writes too
     bool prefers_writes = false;  ///< AUTO moves large messages by writes with immediate data, not by tagged messages
+    bool writes_take_receives = false;  ///< a write with data ends a receive posted at its target, and its completion names it
     bool tells_refusals = true;  ///< a one-sided access that the target refuses ends with an error where it was posted
 };
 
