@@ -186,7 +186,8 @@ constexpr auto kRows = std::to_array<Row>({
      .high = kMonth},
     {.name = "DUOFI_NET_TCP_RAILS",
      .binding = &S::tcp_rails,
-     .help = "connections per peer on providers that run over TCP",
+     .help = "rails of a device under RDMA, unless its NICs are grouped by p"
+             "lace: interfaces, then several connections over each",
      .low = 1,
      .high = 4},
 

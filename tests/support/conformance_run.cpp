@@ -19,7 +19,7 @@ constexpr int kNodes = 2;
 constexpr const char* kUsage =
     "usage: [--provider=native|rxm|shm|sockets] [--mode=threads|processes] [--protocol=sendrecv|rdma]\n"
     "       [--version=N] [--nodes=SHAPE] [--timeout=SECONDS] [--full] [--gtest_...]\n"
-    "SHAPE: interfaces of two nodes in namespaces, \"2\" or \"3x1\", then ,ipv6 ,mtu=BYTES ,decoys ,spare\n";
+    "SHAPE: interfaces of two nodes in namespaces, \"2\" or \"3x1\", then ,ipv6 ,mtu=BYTES ,rate=MBITS ,decoys ,spare\n";
 
 ConformanceChoice& choice() {
     static ConformanceChoice chosen;

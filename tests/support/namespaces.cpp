@@ -52,6 +52,8 @@ std::optional<NodesShape> parse_nodes_shape(const std::string& text) {
             shape.spare = true;
         else if (word.rfind("mtu=", 0) == 0)
             shape.mtu = std::atoi(word.c_str() + 4);
+        else if (word.rfind("rate=", 0) == 0)
+            shape.rate = std::atoi(word.c_str() + 5);
         else
             return std::nullopt;
     }
@@ -81,6 +83,9 @@ std::vector<std::string> JoinedNamespaces::steps(const NodesShape& shape) const 
             }
             in(kBridge, fmt::format("link set {} master bridge0 up", outside));
             in(side, fmt::format("link set {} up", inside));
+            if (shape.rate != 0)
+                all.push_back(fmt::format("tc -n {} qdisc add dev {} root tbf rate {}mbit burst 256kb latency 50ms", name(side),
+                                          inside, shape.rate));
         };
         const auto mine = shape.interfaces[static_cast<std::size_t>(side)];
         for (int i = 0; i < mine; ++i) {

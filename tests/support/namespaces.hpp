@@ -15,11 +15,12 @@ struct NodesShape {
     std::array<int, 2> interfaces{1, 1};
     bool ipv6 = false;    ///< only IPv6 addresses
     int mtu = 0;          ///< bytes, 0 = as the kernel chooses
+    int rate = 0;         ///< Mbit/s that each interface sends, 0 = no limit
     bool decoys = false;  ///< interfaces that discovery must leave alone: docker0, br-1, virbr0, veth1234 (A7)
     bool spare = false;   ///< one more interface without address
 };
 
-/// Reads "2", "3x1", "1,ipv6", "2,mtu=1400,decoys,spare"; nullopt for anything else.
+/// Reads "2", "3x1", "1,ipv6", "2,mtu=1400,decoys,spare", "2,rate=1000"; nullopt for anything else.
 [[nodiscard]] std::optional<NodesShape> parse_nodes_shape(const std::string& text);
 
 class JoinedNamespaces {

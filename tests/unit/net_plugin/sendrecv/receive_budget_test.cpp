@@ -1,4 +1,4 @@
-// Units: net_plugin/sendrecv/receive_budget.
+// Units: net_plugin/sendrecv/receive_budget, net_plugin/sendrecv/tagged_path.
 // Announced large receives leave the provider room for what everybody waits for.
 #include "net_plugin/sendrecv/receive_budget.hpp"
 
