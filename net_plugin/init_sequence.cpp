@@ -40,6 +40,8 @@ class InitRun {
   private:
     void announce();
     Status decide();
+    Status make();
+    Status try_protocol();
     Status discover();
     Status create();
     Status self_test();
@@ -60,9 +62,7 @@ Status InitRun::everything() {
     announce();
     DUOFI_TRY(decide());
     ScopeExit undo([this] { steps_.discard(); });
-    DUOFI_TRY(discover());
-    DUOFI_TRY(create());
-    DUOFI_TRY(self_test());
+    DUOFI_TRY(make());
     gather_environment();
     log_summary();
     undo.release();
@@ -93,6 +93,24 @@ Status InitRun::decide() {  // I5, I6
                  select_protocol(context_.settings.protocol, wish,
                                  steps_.protocols(context_)));
     return {};
+}
+
+// What nobody asked for is not insisted on (S9).
+Status InitRun::make() {
+    const Status made = try_protocol();
+    const ProtocolChoice& chosen = context_.protocol;
+    if (made || chosen.kind != ProtocolKind::rdma || chosen.source == ProtocolSource::user) return made;
+    steps_.discard();
+    no_network_ = false;
+    context_.protocol = {ProtocolKind::sendrecv, ProtocolSource::automatic};
+    log::info(kWhere, messages::kProtocolFallback, to_string(ProtocolKind::rdma), to_string(context_.protocol.kind));
+    return try_protocol();
+}
+
+Status InitRun::try_protocol() {
+    DUOFI_TRY(discover());
+    DUOFI_TRY(create());
+    return self_test();
 }
 
 Status InitRun::discover() {  // I7, I8

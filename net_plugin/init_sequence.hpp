@@ -77,8 +77,8 @@ class InitSteps {
     virtual std::vector<SettingRow> setting_rows(const Settings& settings);
     /// One write of the final batch (architecture 4.11). Default: set_environment_default.
     virtual bool set_environment(const char* name, const char* value);
-    /// Undoes discover and create_plugin after a failure, also after an exception. Called once, and
-    /// only if discover was called.
+    /// Undoes discover and create_plugin after a failure, also after an exception. Called once for
+    /// each protocol that was tried.
     virtual void discard() noexcept = 0;
 };
 

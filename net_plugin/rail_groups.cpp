@@ -55,17 +55,23 @@ Result<Groups> by_place(const RailInfos& nics, const Settings& settings, const R
     return groups;
 }
 
-/// Groups of `most` of those that are alone, in the order of the list.
-Groups joined(const Groups& before, std::size_t most) {
+/// Those that are alone in groups of `wanted`, in the order of the list; NICs that are too few carry several rails, but not where
+/// two endpoints of one process would reach into each other's memory.
+Groups widened(const Groups& before, std::size_t wanted, std::uint32_t libfabric_version) {
     Groups after;
-    std::optional<std::size_t> open;
+    std::vector<std::size_t> opened;
     for (const RailInfos& group : before) {
-        if (group.size() == 1 && open && after[*open].size() < most) {
-            after[*open].push_back(group.front());
+        if (group.size() == 1 && !opened.empty() && after[opened.back()].size() < wanted) {
+            after[opened.back()].push_back(group.front());
             continue;
         }
         after.push_back(group);
-        if (group.size() == 1) open = after.size() - 1;
+        if (group.size() == 1) opened.push_back(after.size() - 1);
+    }
+    for (const std::size_t index : opened) {
+        RailInfos& group = after[index];
+        if (ofi::quirk_for(group.front()->provider, libfabric_version).same_node_only) continue;
+        for (std::size_t i = 0; group.size() < wanted; ++i) group.push_back(group[i]);
     }
     return after;
 }
@@ -91,14 +97,7 @@ Result<Groups> rail_groups(const ofi::DeviceList& list, const Settings& settings
         groups.insert(groups.end(), placed.begin(), placed.end());
         std::ranges::sort(groups, {}, [](const RailInfos& group) { return group.front(); });  // as in the list
     }
-    if (wanted == 1) return groups;
-    groups = joined(groups, wanted);
-    for (RailInfos& group : groups) {
-        // Two endpoints of one process would reach into each other's memory there.
-        if (ofi::quirk_for(group.front()->provider, list.libfabric_version).same_node_only) continue;
-        for (std::size_t i = 0; group.size() < wanted; ++i) group.push_back(group[i]);
-    }
-    return groups;
+    return wanted == 1 ? groups : widened(groups, wanted, list.libfabric_version);
 }
 
 std::string publish_topology(const Groups& groups, const RailRules& rules) {

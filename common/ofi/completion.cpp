@@ -57,7 +57,7 @@ void Endpoint::lose_message(int error) noexcept {
         if (peer.gone()) continue;
         log_lost(peer, messages::kMessageLost);
         send_own_name(peer, MessageKind::goodbye);
-        peer.departed = true;
+        (lead_ == this ? peer.departed : peer.lost) = true;  // that another rail is closed would be no news
         tell_users(peer);
     }
 }

@@ -138,10 +138,14 @@ bool Endpoint::has_local_peer() noexcept {
 }
 
 // The peers get what we still owe them and say so; peers that are gone, or stopped, are not waited for.
+// Under the lock, which is others' too where there is a lead; never for longer than a look.
 void Endpoint::drain_for_close() noexcept {
-    for (auto& peer : peers_)
-        if (!peer->gone() && !(peer->name == name_)) send_own_name(*peer, MessageKind::goodbye);
-    said_goodbye_ = true;
+    {
+        const std::scoped_lock lock(mutex());
+        for (auto& peer : peers_)
+            if (!peer->gone() && !(peer->name == name_)) send_own_name(*peer, MessageKind::goodbye);
+        said_goodbye_ = true;
+    }
     const Deadline deadline(kDrainLimit);
     const auto pending = [&](const std::unique_ptr<Peer>& peer) {
         if (peer->lost || !peer->established) return false;
@@ -152,6 +156,7 @@ void Endpoint::drain_for_close() noexcept {
     };
     std::size_t left = 0;
     do {
+        const std::scoped_lock lock(mutex());
         poll();
         left = static_cast<std::size_t>(std::count_if(peers_.begin(), peers_.end(), pending));
     } while (left != 0 && !deadline.passed());

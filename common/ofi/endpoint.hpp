@@ -93,6 +93,8 @@ class Endpoint {
     void commit(Peer& peer) noexcept;
     /// reserve + copy + commit for small unbounded control messages.
     bool send_message(Peer& peer, const MessageHeader& header, std::span<const std::byte> payload) noexcept;
+    /// Asks whether it is there; the answer counts as heard.
+    void probe(Peer& peer) noexcept { (void)send_own_name(peer, MessageKind::probe); }
     /// Asks for flushable.flush() before the next packet to `peer` leaves, at the latest at the next poll.
     void mark_dirty(Peer& peer, Flushable& flushable) noexcept;
     void forget_dirty(Peer& peer, Flushable& flushable) noexcept;

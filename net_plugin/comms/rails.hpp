@@ -46,11 +46,29 @@ class Rails {
                             const HostIdentity& identity, std::size_t packet_bytes);
     /// Gives the added peers back.
     void leave() noexcept;
+    /// Has the peer spoken over each of them? Two sides that meet for the first time by writing to each other may lose what
+    /// they write, while their provider settles which of two connections stays.
+    [[nodiscard]] bool reached() const noexcept {
+        return std::all_of(rails_.begin(), rails_.begin() + count_,
+                           [](const Rail& rail) { return rail.peer->heard != 0 || rail.peer->gone(); });
+    }
+    /// Makes the peer speak over those where it has not.
+    void probe() noexcept {
+        for (std::size_t i = 1; i < count_; ++i)
+            if (rails_[i].peer->heard == 0) rails_[i].endpoint->probe(*rails_[i].peer);
+    }
     /// Nothing can come over any of them any more.
     [[nodiscard]] bool all_gone() const noexcept {
         return std::all_of(rails_.begin(), rails_.begin() + count_, [](const Rail& rail) { return rail.peer->gone(); });
     }
 
+    [[nodiscard]] bool any_lost() const noexcept {
+        return std::any_of(rails_.begin(), rails_.begin() + count_, [](const Rail& rail) { return rail.peer->lost; });
+    }
+    /// A write has come, over any of them: the peer lives.
+    void heard() noexcept {
+        for (std::size_t i = 0; i < count_; ++i) ++rails_[i].peer->heard;
+    }
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
     [[nodiscard]] const Rail& operator[](std::size_t i) const noexcept { return rails_[i]; }
 

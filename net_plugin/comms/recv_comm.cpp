@@ -136,13 +136,14 @@ void FabricRecvComm::on_eager(const ofi::Message& message) noexcept {
 }
 
 void FabricRecvComm::on_write(std::uint32_t word, std::size_t bytes) noexcept {
+    rails_.heard();
     large_->on_write(word, bytes);
     if (all_here()) fail_unmatched();
 }
 
 // The sender has closed, and everything it sent has come.
 bool FabricRecvComm::all_here() const noexcept {
-    return stage_ == Stage::closed_by_peer && eager_received_ >= sent_by_peer_ && large_->all_here(large_by_peer_);
+    return stage_ == Stage::closed_by_peer && eager_received_ >= sent_by_peer_ && large_->all_here(*large_by_peer_);
 }
 
 void FabricRecvComm::on_close(const ofi::MessageHeader& header) noexcept {
@@ -188,7 +189,8 @@ Result<Request*> FabricRecvComm::iflush(const RecvBuffer*, int) {
 
 void FabricRecvComm::on_peer_lost() noexcept {
     if (stage_ == Stage::open) stage_ = Stage::lost;
-    if (stage_ == Stage::closed_by_peer && rails_.all_gone()) fail_unmatched();
+    // The sender had closed: what it sent over a rail that is lost does not come any more.
+    if (stage_ == Stage::closed_by_peer && (rails_.any_lost() || rails_.all_gone()) && !all_here()) stage_ = Stage::lost;
 }
 
 bool FabricRecvComm::waiting() const noexcept {
@@ -196,7 +198,7 @@ bool FabricRecvComm::waiting() const noexcept {
 }
 
 void FabricRecvComm::on_tick(Nanoseconds now) noexcept {
-    if (!waiting() || stage_ != Stage::open) return;
+    if (!waiting() || (stage_ != Stage::open && stage_ != Stage::closed_by_peer)) return;
     report_stalled(ofi_, *peer_, requests_, now);
     one_sided_.on_tick(now);
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/ofi/endpoint.hpp"
@@ -123,7 +124,7 @@ class FabricRecvComm : public RecvComm,
     std::uint64_t eager_consumed_ = 0;
     std::uint64_t credit_told_ = 0;
     std::uint64_t sent_by_peer_ = 0;  ///< eager messages, known once it has closed
-    std::uint32_t large_by_peer_ = 0; ///< likewise, parts of large ones
+    std::optional<std::uint32_t> large_by_peer_;  ///< likewise, parts of large ones
     TagOrder tags_;
     RequestPool<RecvRequest> requests_;
     RecvEntry* first_ = nullptr;      ///< entries without their message, in posting order

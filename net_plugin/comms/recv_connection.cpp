@@ -37,6 +37,7 @@ bool FabricRecvComm::answer(const ofi::Hello& hello) {
     if (!rails_.join(endpoint_, *peer_, theirs, hello.identity, hello.packet_bytes)) {
         rails_.leave();
         ofi_.ports().close(port_);
+        ofi::refuse(ofi_, *peer_, hello.port, ofi::RefuseReason::wrong_rails);
         ofi_.release_peer(peer_);
         return false;
     }
@@ -69,15 +70,15 @@ void FabricRecvComm::close() {
 }
 
 void FabricRecvComm::tear_down() {
-    const bool sender_may_send = stage_ == Stage::open && !peer_->gone();
+    const bool sender_may_send = !large_by_peer_ && !peer_->gone();  // it has not closed
     stage_ = Stage::closing;  // what completes from now on is nobody's failure
     for (const Unexpected& u : unexpected_) ofi_.release_packet(u.packet);
     unexpected_.clear();
     announcing_.clear();
     if (sender_may_send) ofi_.send_message(*peer_, header_for(ofi::MessageKind::net_close), {});
-    if (!sender_may_send) large_->sender_done(large_by_peer_);
-    std::unique_ptr<LateTraffic> late = large_->close(first_, sender_may_send, peer_->gone() ? 0 : kCloseLimit);
     one_sided_.close(peer_->gone() ? 0 : kCloseLimit);
+    if (large_by_peer_) large_->sender_done(*large_by_peer_);
+    std::unique_ptr<LateTraffic> late = large_->close(first_, sender_may_send, rails_.all_gone() ? 0 : kCloseLimit);
     ofi_.forget_dirty(*peer_, *this);
     rails_.leave();
     ofi_.remove_user(*peer_, *this);

@@ -159,8 +159,15 @@ void FabricSendComm::ask_for(SendRequest& request, Nanoseconds now) noexcept {
 void FabricSendComm::flush() noexcept {
     if (ended()) return;
     while (!ready_.empty()) {
+        if (!ready_.head()->pending()) {  // a part of it has failed
+            ready_.pop();
+            continue;
+        }
         const ofi::Posted taken = large_->post(*ready_.head());
-        if (taken == ofi::Posted::lost) return;
+        if (taken == ofi::Posted::lost) {
+            if (stage_ == Stage::connected) stage_ = Stage::lost;  // it may be another rail that is gone
+            return;
+        }
         if (taken == ofi::Posted::again) break;
         ready_.pop();
     }
@@ -234,6 +241,13 @@ void FabricSendComm::on_announcements(const ofi::Message& message) noexcept {
         if (a.targets > a.target.size() || a.bytes() > bytes.size() - at) return;
         std::memcpy(&a.target, bytes.data() + at + Announcement::kHead, a.bytes() - Announcement::kHead);
         at += a.bytes();
+        const std::size_t rails = endpoint_.data_path() == ofi::DataPath::written ? rails_.count() : 0;
+        if (a.size != 0 && a.targets != rails) {
+            log::warn(log::net, messages::kProtocolViolation, ofi_.domain().device().name, ofi_.peer_text(*peer_),
+                      "a receive is announced for other rails");
+            stage_ = Stage::lost;
+            return;
+        }
         if (SendRequest* request = unannounced_.take(a.tag, a.index)) {
             announced(*request, a);
         } else if (!tags_.given(a.tag, a.index) && announcements_.size() < kMaxRecvRequests * 8) {

@@ -63,6 +63,8 @@ class FabricSendComm : public SendComm,
     void flush() noexcept override;
 
     void on_welcome(const ofi::Message& message) noexcept;
+    /// Connected is who has heard the peer over all rails.
+    void reach_rails() noexcept;
     void on_announcements(const ofi::Message& message) noexcept;
     void on_credit(std::uint64_t consumed) noexcept;
     void on_remote_close() noexcept;
@@ -78,6 +80,7 @@ class FabricSendComm : public SendComm,
     [[nodiscard]] bool take_announcement(int tag, std::uint32_t index, Announcement& out) noexcept;
     [[nodiscard]] ofi::MessageHeader header_for(ofi::MessageKind kind) const noexcept;
     void cancel_large(Nanoseconds limit) noexcept;
+    void keep_registrations();
     void tear_down() noexcept;
     static void large_complete(ofi::Operation& op, const ofi::Completion& completion) noexcept;
 
@@ -91,6 +94,7 @@ class FabricSendComm : public SendComm,
     std::atomic<Stage> stage_{Stage::asking};
     ofi::RefuseReason refuse_reason_{};
     Nanoseconds connect_deadline_ = 0;
+    Nanoseconds probe_at_ = 0;
 
     std::size_t eager_limit_ = 0;
     std::uint64_t credits_ = 0;

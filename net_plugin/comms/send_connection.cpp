@@ -1,5 +1,7 @@
 // Connecting and closing of a send comm.
+#include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "common/ofi/errors.hpp"
 #include "common/util/log.hpp"
@@ -7,12 +9,14 @@
 #include "common/util/messages/ofi.hpp"
 #include "net_plugin/comms/abandoned_attempt.hpp"
 #include "net_plugin/comms/send_comm.hpp"
+#include "net_plugin/rdma/late_writes.hpp"
 
 namespace duofi::net {
 
 namespace {
 
 constexpr Nanoseconds kCloseLimit = 300 * kMillisecond;
+constexpr Nanoseconds kProbeInterval = 100 * kMillisecond;
 
 }  // namespace
 
@@ -52,7 +56,10 @@ Status FabricSendComm::start_connect(const Handle& handle) {
 
 Result<bool> FabricSendComm::continue_connect() {
     const std::scoped_lock lock(ofi_.mutex());
-    if (stage_ == Stage::asking) ofi_.poll();
+    if (stage_ == Stage::asking) {
+        endpoint_.poll();
+        reach_rails();
+    }
     switch (stage_.load()) {
         case Stage::connected:
         case Stage::closed_by_peer: return true;
@@ -74,7 +81,7 @@ Result<bool> FabricSendComm::continue_connect() {
 
 void FabricSendComm::on_welcome(const ofi::Message& message) noexcept {
     const auto welcome = ofi::parse_welcome(message.payload);
-    if (!welcome || stage_ != Stage::asking) return;
+    if (!welcome || stage_ != Stage::asking || remote_port_ != 0) return;
     if (welcome->version != ofi::kWireVersion || welcome->nonce != nonce_) {
         refuse_reason_ = welcome->version != ofi::kWireVersion ? ofi::RefuseReason::wrong_version
                                                                : ofi::RefuseReason::wrong_nonce;
@@ -93,7 +100,17 @@ void FabricSendComm::on_welcome(const ofi::Message& message) noexcept {
         return;
     }
     one_sided_.join(*peer_, remote_port_);
-    stage_ = Stage::connected;
+    reach_rails();
+}
+
+void FabricSendComm::reach_rails() noexcept {
+    if (stage_ != Stage::asking || remote_port_ == 0) return;
+    if (rails_.reached()) {
+        stage_ = Stage::connected;
+    } else if (const Nanoseconds now = now_ns(); now >= probe_at_) {
+        probe_at_ = now + kProbeInterval;
+        rails_.probe();
+    }
 }
 
 bool FabricSendComm::request_left() {
@@ -121,8 +138,19 @@ void FabricSendComm::cancel_large(Nanoseconds limit) noexcept {
             --rails_[op.rail].peer->data_in_flight;
         });
         requests_.keep_memory();
+        keep_registrations();
     }
     requests_.for_each_slot([&](SendRequest& request) { large_->release(request); });
+}
+
+// Those of what the provider still reads from, as long as the endpoint.
+void FabricSendComm::keep_registrations() {
+    auto kept = std::make_unique<LateWrites>(endpoint_, *peer_, 0, 0, std::nullopt);
+    requests_.for_each_slot([&](SendRequest& request) {
+        const bool posted = std::any_of(request.ops.begin(), request.ops.end(), [](const auto& op) { return op.posted; });
+        if (posted && !request.held.empty()) kept->keep(std::exchange(request.held, {}));
+    });
+    ofi_.adopt(std::move(kept));
 }
 
 // A lock that fails leaves the comm where it is: better a leak than a port that leads to freed memory.
@@ -137,7 +165,7 @@ void FabricSendComm::close() {
 void FabricSendComm::tear_down() noexcept {
     if (peer_ == nullptr) return;
     const bool lost = peer_->gone();
-    const bool unanswered = stage_ == Stage::asking && port_ != 0 && !lost;
+    const bool unanswered = stage_ == Stage::asking && port_ != 0 && remote_port_ == 0 && !lost;
     stage_ = Stage::closed_by_peer;  // what completes from now on is nobody's failure
     cancel_large(lost ? 0 : kCloseLimit);
     one_sided_.close(lost ? 0 : kCloseLimit);

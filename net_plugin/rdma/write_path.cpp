@@ -105,7 +105,7 @@ void WrittenReceives::on_write(std::uint32_t word, std::size_t bytes) noexcept {
 }
 
 bool WrittenReceives::nothing_comes() const noexcept {
-    return comm_.peer().gone() || (sent_at_end_ && all_here(*sent_at_end_));
+    return comm_.rails().all_gone() || (sent_at_end_ && all_here(*sent_at_end_));
 }
 
 // The sender has closed, or is asked to stop (its comm's net_close) and has the limit to say that it has. What it may still

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 export DUOFI_RMA=1 NCCL_RMA_PLUGIN=duofi DUOFI_PLUGIN_PATH=$build/lib/libduofi-plugin.so
 bad=0
 
-tables=("net v6")
+tables=("net v6" "net-rdma v6")
 for version in 13 14 15 16; do tables+=("rma v$version"); done
 [ -x "$build/tests/conformance/neuron/neuron_conformance" ] &&
     for version in 4 5 6; do tables+=("neuron v$version"); done
@@ -23,7 +23,8 @@ fact() { awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$work/facts"; }
 cell() {
     local kind=${1% *} version=${1##*v} program log=$work/log
     case $kind in
-        net) program=("$build/tests/conformance/net_conformance") ;;
+        net) program=("$build/tests/conformance/net_conformance" --protocol=sendrecv) ;;
+        net-rdma) program=("$build/tests/conformance/net_conformance" --protocol=rdma) ;;
         rma) program=("$build/tests/conformance/rma/rma_conformance" "--version=$version") ;;
         neuron) program=("$build/tests/conformance/neuron/neuron_conformance" "--version=$version") ;;
     esac

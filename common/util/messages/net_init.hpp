@@ -30,6 +30,7 @@ inline constexpr char kNoProtocol[] =
 
 // I9 - I14
 inline constexpr char kDomainScope[] = "NET/OFI Creating one domain per {}";
+inline constexpr char kProtocolFallback[] = "NET/OFI Protocol {} does not work here; using {}";
 inline constexpr char kRailsNeedRdma[] =
     "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect: only protocol RDMA has rails (OFI_NCCL_PROTOCOL=RDMA)";
 inline constexpr char kTooManyRails[] =

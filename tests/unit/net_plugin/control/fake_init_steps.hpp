@@ -25,6 +25,7 @@ class FakeInitSteps : public InitSteps {
     DiscoverySummary found{"tcp;ofi_rxm", {"duofi_eth0"}};
     SelfTestReport report{true, false, memory::GdrState::unsupported};
     std::map<std::string, Error> failures;  // step -> error
+    std::optional<ProtocolKind> fails_only_for;  // failures of later protocols are none
     std::string throws_in;
     InitContext seen_by_discover, seen_by_create;
 
@@ -41,6 +42,7 @@ class FakeInitSteps : public InitSteps {
     std::string_view efa_provider_name() override { return "efa"; }
     Result<DiscoverySummary> discover(const InitContext& context) override {
         seen_by_discover = context;
+        if (fails_only_for && context.protocol.kind != *fails_only_for) failures.clear();
         return answer("discover", found);
     }
     Status create_plugin(const InitContext& context) override {

@@ -105,6 +105,26 @@ TEST(InitFailure, I6BadProtocolStopsBeforeDiscovery) {  // S16, 4.11 -22
     }
 }
 
+TEST(InitFailure, APlatformsRdmaThatDoesNotWorkGivesWayToSendrecv) {  // S9
+    for (const char* step : {"discover", "create_plugin", "self_test"})
+        for (const bool users : {false, true}) {
+            const LogLines log;
+            FakeInitSteps steps;
+            steps.product = "p5.48xlarge";
+            steps.settings.platform = "AWS";
+            if (users) steps.settings.protocol = "RDMA";
+            steps.failures[step] = {Errc::unsupported, EOPNOTSUPP, step};
+            steps.fails_only_for = ProtocolKind::rdma;
+            InitContext context = fresh();
+            EXPECT_EQ(run_init(steps, context).has_value(), !users) << step;
+            EXPECT_EQ(steps.count("discard"), 1) << step;
+            EXPECT_EQ(steps.count("discover"), users ? 1 : 2) << step;
+            if (!users) {
+                EXPECT_EQ(context.protocol.kind, ProtocolKind::sendrecv) << step;
+            }
+        }
+}
+
 TEST(InitFailure, I8NoNetworkIsQuietUnlessTheUserNamedUs) {  // A4, A22, 4.5, 4.11 -61 and -95
     struct Row {
         const char* what;

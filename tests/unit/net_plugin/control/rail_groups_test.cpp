@@ -114,6 +114,13 @@ TEST(RailGroups, interfaces_are_joined_on_request_and_carry_several_connections)
     EXPECT_EQ(log.with("DUOFI_NET_TCP_RAILS=4 has no effect").size(), 1u) << log.dump();
 }
 
+TEST(RailGroups, those_of_one_place_are_not_widened) {
+    TwoSwitches machine;
+    Settings settings;
+    settings.tcp_rails = 4;
+    EXPECT_EQ(machine.groups(settings), "bd ca eeee");
+}
+
 TEST(RailGroups, shared_memory_has_one_endpoint_in_a_process) {
     Machine machine;
     machine.device("a", nullptr, "shm");
