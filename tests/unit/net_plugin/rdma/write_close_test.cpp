@@ -1,6 +1,9 @@
 // The ends of connections whose large messages are writes: memory stays registered as long as somebody may write into it,
 // neighbours go on (net contract 3.7, 5.5; T16).
 // Units: net_plugin/rdma/late_writes.
+#include <future>
+#include <thread>
+
 #include "tests/unit/net_plugin/rdma/rdma_side.hpp"
 
 namespace duofi::net::comm_test {
@@ -10,6 +13,29 @@ constexpr std::size_t kBytes = 1 << 20;
 constexpr Nanoseconds kCloseBound = patience(kSecond);
 
 class WriteClose : public OverRails {};
+
+/// Keeps the service thread from moving an endpoint: another thread holds its lock.
+class Silence {
+  public:
+    explicit Silence(ofi::Endpoint& endpoint)
+        : holder_([this, &endpoint] {
+              const std::scoped_lock lock(endpoint.mutex());
+              held_.set_value();
+              over_.get_future().wait();
+          }) {
+        held_.get_future().wait();
+    }
+    ~Silence() {
+        over_.set_value();
+        holder_.join();
+    }
+    Silence(const Silence&) = delete;
+    Silence& operator=(const Silence&) = delete;
+
+  private:
+    std::promise<void> held_, over_;
+    std::thread holder_;  // last: it uses the others
+};
 
 TEST_P(WriteClose, of_either_end_under_traffic_leaves_another_connection_alone) {
     for (const bool sender_first : {true, false}) {
@@ -44,7 +70,7 @@ TEST_P(WriteClose, of_a_receiver_whose_sender_is_silent_keeps_the_memory) {
     in.drop();
     EXPECT_EQ(b->ofi().domain().registrations(), 1u) << "held by the receive";
     {
-        const std::scoped_lock silent(a->ofi().mutex());
+        const Silence silence(a->ofi());
         EXPECT_LE(link.recv.close(), kCloseBound);
         EXPECT_EQ(b->ofi().domain().registrations(), 1u) << "its sender may still write";
     }
@@ -65,7 +91,7 @@ TEST_P(WriteClose, of_everything_behind_such_a_receiver_leaves_nothing) {
         (void)receive_into(in, kBytes, 1);
         b->poll();
         in.drop();
-        const std::scoped_lock silent(a->ofi().mutex());
+        const Silence silence(a->ofi());
         EXPECT_LE(link.recv.close(), kCloseBound);
     }
     b.reset();
