@@ -15,6 +15,7 @@ namespace duofi::ofi {
 namespace {
 
 constexpr int kNameTries = 64;
+constexpr std::uint64_t kWritten = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;  ///< of a completion that a peer's write has made
 
 std::size_t wanted_packet_bytes(const Settings& settings) {
     const auto eager = static_cast<std::size_t>(std::max(settings.eager_max_size, 0));
@@ -200,7 +201,6 @@ std::size_t Endpoint::drain_completions(std::size_t batch) noexcept {
 
 void Endpoint::dispatch(std::span<const fi_cq_tagged_entry> entries) noexcept {
     completions_ += entries.size();
-    constexpr std::uint64_t kWritten = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
     for (const fi_cq_tagged_entry& entry : entries) {
         if ((entry.flags & kWritten) == kWritten) {
             on_written(entry);
@@ -227,9 +227,13 @@ void Endpoint::drain_error() noexcept {
     fi_cq_err_entry entry{};
     if (fi_cq_readerr(cq_.get(), &entry, 0) < 1) return;
     ++completions_;
+    const int error = entry.err < 0 ? -entry.err : entry.err;  // P5: shm reports the wrong sign
+    if ((entry.flags & kWritten) == kWritten) {  // somebody's write, and whose receive it was for is not known
+        lose_message(error);
+        return;
+    }
     auto* op = static_cast<Operation*>(entry.op_context);
     if (op == nullptr) return;
-    const int error = entry.err < 0 ? -entry.err : entry.err;  // P5: shm reports the wrong sign
     op->complete(*op, Completion{entry.flags, entry.len, entry.tag, entry.data, error, entry.prov_errno});
 }
 
