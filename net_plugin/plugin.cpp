@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "common/abi/boundary.hpp"
@@ -95,7 +96,10 @@ class Steps : public InitSteps {
     std::string dmi_product_name() override { return topology::read_product_name(); }
     std::string_view efa_provider_name() override { return ofi::efa_name(); }
 
+    // The provider is asked for only where it decides.
     std::span<const ProtocolCandidate> protocols(const InitContext& context) override {
+        if (!context.settings.protocol.empty() || !context.platform.protocol.empty() || context.prefer_sendrecv)
+            return built_protocols();
         const std::string provider =
             ofi::likely_provider(context.effective, ofi::tagged_requirements(context.effective));
         return built_protocols(ofi::quirk_for(provider, ::fi_version()).prefers_writes);
@@ -110,7 +114,7 @@ class Steps : public InitSteps {
                                             ? ofi::written_requirements(context.effective)
                                             : ofi::tagged_requirements(context.effective);
         DUOFI_ASSIGN(state_->list, ofi::discover(context.settings, needs, context.platform));
-        rules_ = {context.protocol.kind, !neuron_, context.platform.aws, &machine_tree};
+        rules_ = {context.protocol.kind, !neuron_, context.platform.aws, [this] { return tree(); }};
         DUOFI_ASSIGN(state_->groups, rail_groups(state_->list, context.effective, rules_));
         DiscoverySummary summary;
         summary.provider = state_->list.provider;
@@ -162,8 +166,17 @@ class Steps : public InitSteps {
     [[nodiscard]] std::unique_ptr<State> take() { return std::move(state_); }
 
   private:
+    /// Loaded once for all who ask during init.
+    Result<topology::IoTree> tree() {
+        if (!tree_) {
+            DUOFI_ASSIGN(tree_, machine_tree());
+        }
+        return *tree_;
+    }
+
     bool neuron_;
     RailRules rules_;
+    std::optional<topology::IoTree> tree_;
     std::unique_ptr<State> state_;
 };
 

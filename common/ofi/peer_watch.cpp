@@ -87,7 +87,7 @@ void Endpoint::watch_silence(Peer& peer, Nanoseconds now) noexcept {
     if (silent < kSilenceBeforeProbe || now - peer.probed_at < kProbeInterval) return;
     if (!peer.idle() || peer.in_flight != 0) return;
     peer.probed_at = now;
-    send_own_name(peer, MessageKind::probe);
+    probe(peer);
 }
 
 // It takes nothing and says nothing. Stopped and dead look the same to the provider, not to the kernel of its node.

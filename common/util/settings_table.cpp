@@ -186,8 +186,8 @@ constexpr auto kRows = std::to_array<Row>({
      .high = kMonth},
     {.name = "DUOFI_NET_TCP_RAILS",
      .binding = &S::tcp_rails,
-     .help = "rails of a device under RDMA, unless its NICs are grouped by p"
-             "lace: interfaces, then several connections over each",
+     .help = "rails of a device under RDMA, unless its NICs are grouped by place: interfaces, "
+             "then several connections over each",
      .low = 1,
      .high = 4},
 

@@ -92,7 +92,7 @@ bool FabricListenComm::answer_next() {
         const ofi::Hello hello = waiting_.front();
         waiting_.pop_front();
         auto comm = std::make_unique<FabricRecvComm>(endpoint_);
-        if (!comm->answer(hello)) continue;  // logged; that side runs into its deadline
+        if (!comm->answer(hello)) continue;  // logged; that side is refused, or runs into its deadline
         answering_ = std::move(comm);
         return true;
     }
