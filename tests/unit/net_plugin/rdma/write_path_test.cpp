@@ -36,16 +36,26 @@ TEST_P(WritePath, a_message_is_cut_to_its_receive) {
 
 // More messages than sequence numbers while two receives, of other tags, stay announced: their numbers are passed over.
 TEST_P(WritePath, sequence_numbers_go_around_those_in_use) {
-    open([](Settings& settings) { settings.eager_max_size = 8; });
-    Buffer out(*link.send.get(), 64), in(*link.recv.get(), 192);
-    Request* waiting[] = {receive(*link.recv.get(), {in.part(64, 64, 5)}), receive(*link.recv.get(), {in.part(128, 64, 6)})};
-    constexpr int kMessages = 17000;
-    for (int i = 0; i < kMessages; ++i) {
-        out.bytes[0] = static_cast<unsigned char>(i);
-        out.bytes[63] = static_cast<unsigned char>(i >> 8);
-        Request* receive = receive_into(in, 64, 1);
-        (void)finish({send_from(out, 64, 1), receive});
-        ASSERT_EQ(in.bytes[0] | in.bytes[63] << 8, i & 0xffff);
+    open([](Settings& settings) {
+        settings.eager_max_size = 8;
+        settings.stall_seconds = 3600;   // two receives wait for as long as this test takes
+    });
+    constexpr int kAtOnce = 16, kMessages = 17000 / kAtOnce * kAtOnce;
+    Buffer out(*link.send.get(), 64 * kAtOnce), in(*link.recv.get(), 64 * (kAtOnce + 2));
+    Request* waiting[] = {receive(*link.recv.get(), {in.part(64 * kAtOnce, 64, 5)}),
+                          receive(*link.recv.get(), {in.part(64 * kAtOnce + 64, 64, 6)})};
+    for (int i = 0; i < kMessages; i += kAtOnce) {
+        std::vector<Request*> requests;
+        for (int k = 0; k < kAtOnce; ++k) {
+            requests.push_back(receive(*link.recv.get(), {in.part(64 * k, 64, 1)}));
+            out.bytes[64 * k] = static_cast<unsigned char>(i + k);
+            out.bytes[64 * k + 63] = static_cast<unsigned char>((i + k) >> 8);
+            requests.push_back(*link.send->isend(out.bytes.data() + 64 * k, 64, 1, out.memory()));
+        }
+        (void)finish(requests);
+        for (int k = 0; k < kAtOnce; ++k) {
+            ASSERT_EQ(in.bytes[64 * k] | in.bytes[64 * k + 63] << 8, (i + k) & 0xffff);
+        }
     }
     EXPECT_EQ(finish({send_from(out, 60, 6), waiting[1]})[1].sizes, std::vector<int>{60});
     EXPECT_EQ(finish({send_from(out, 50, 5), waiting[0]})[1].sizes, std::vector<int>{50});
