@@ -10,8 +10,8 @@
 #include "common/abi/boundary.hpp"
 #include "common/abi/host_log.hpp"
 #include "common/ofi/discovery.hpp"
+#include "common/ofi/rail_groups.hpp"
 #include "common/ofi/service_thread.hpp"
-#include "common/topology/machine.hpp"
 #include "common/util/fork_mark.hpp"
 #include "common/util/library_file.hpp"
 #include "common/util/log.hpp"
@@ -24,7 +24,6 @@
 #include "net_plugin/entry.hpp"
 #include "net_plugin/init_sequence.hpp"
 #include "net_plugin/comms/device.hpp"
-#include "net_plugin/rail_groups.hpp"
 #include "net_plugin/rdma/write_probe.hpp"
 #include "net_plugin/comms/wire.hpp"
 
@@ -36,7 +35,7 @@ namespace {
 struct State : Plugin {
     InitContext context;
     ofi::DeviceList list;
-    std::vector<RailInfos> groups;  ///< of the list's devices, one for each of ours
+    std::vector<ofi::RailInfos> groups;  ///< of the list's devices, one for each of ours
     std::deque<FabricDevice> devices;
     ForkMark fork_mark;
 
@@ -79,14 +78,6 @@ ofi::EndpointHook endpoint_hook(const InitContext& context, const ofi::DeviceInf
     };
 }
 
-/// All PCI devices; tens of milliseconds.
-Result<topology::IoTree> machine_tree() {
-    DUOFI_ASSIGN(const topology::Machine machine, topology::Machine::load(topology::IoKeep::all));
-    topology::IoTree tree = machine.io_tree();
-    topology::add_links(topology::Sysfs(), tree);
-    return tree;
-}
-
 class Steps : public InitSteps {
   public:
     explicit Steps(TableFamily family) : neuron_(family == TableFamily::neuron) {}
@@ -96,13 +87,8 @@ class Steps : public InitSteps {
     std::string dmi_product_name() override { return topology::read_product_name(); }
     std::string_view efa_provider_name() override { return ofi::efa_name(); }
 
-    // The provider is asked for only where it decides.
     std::span<const ProtocolCandidate> protocols(const InitContext& context) override {
-        if (!context.settings.protocol.empty() || !context.platform.protocol.empty() || context.prefer_sendrecv)
-            return built_protocols();
-        const std::string provider =
-            ofi::likely_provider(context.effective, ofi::tagged_requirements(context.effective));
-        return built_protocols(ofi::quirk_for(provider, ::fi_version()).prefers_writes);
+        return built_protocols(!context.prefer_sendrecv && ofi::writes_planned(context.effective, context.platform));
     }
 
     Result<DiscoverySummary> discover(const InitContext& context) override {
@@ -114,11 +100,11 @@ class Steps : public InitSteps {
                                             ? ofi::written_requirements(context.effective)
                                             : ofi::tagged_requirements(context.effective);
         DUOFI_ASSIGN(state_->list, ofi::discover(context.settings, needs, context.platform));
-        rules_ = {context.protocol.kind, !neuron_, context.platform.aws, [this] { return tree(); }};
-        DUOFI_ASSIGN(state_->groups, rail_groups(state_->list, context.effective, rules_));
+        rules_ = {context.protocol.kind == ProtocolKind::rdma, !neuron_, context.platform.aws, [this] { return tree(); }};
+        DUOFI_ASSIGN(state_->groups, ofi::rail_groups(state_->list, context.effective, rules_));
         DiscoverySummary summary;
         summary.provider = state_->list.provider;
-        for (const RailInfos& rails : state_->groups) summary.device_names.push_back(rails.front()->name);
+        for (const ofi::RailInfos& rails : state_->groups) summary.device_names.push_back(rails.front()->name);
         return summary;
     }
 
@@ -129,7 +115,7 @@ class Steps : public InitSteps {
         policy.domain_per_thread = context.platform.domain_per_thread;
         policy.max_tag = ofi::PortTable::kMaxPorts;
         policy.tells_origins = neuron_;
-        for (const RailInfos& rails : state_->groups) {
+        for (const ofi::RailInfos& rails : state_->groups) {
             const DeviceProperties properties = make_properties(facts_of(rails), policy);
             state_->devices.emplace_back(rails, state_->context.effective, properties, context.platform.domain_per_thread,
                                          endpoint_hook(context, *rails.front()), neuron_ && properties.rma_supported,
@@ -160,7 +146,7 @@ class Steps : public InitSteps {
     }
 
     std::string topology_file(const InitContext& context) override {
-        return context.settings.nccl_topo_file.empty() ? publish_topology(state_->groups, rules_) : std::string();
+        return context.settings.nccl_topo_file.empty() ? ofi::publish_topology(state_->groups, rules_) : std::string();
     }
     void discard() noexcept override { state_.reset(); }
     [[nodiscard]] std::unique_ptr<State> take() { return std::move(state_); }
@@ -169,13 +155,13 @@ class Steps : public InitSteps {
     /// Loaded once for all who ask during init.
     Result<topology::IoTree> tree() {
         if (!tree_) {
-            DUOFI_ASSIGN(tree_, machine_tree());
+            DUOFI_ASSIGN(tree_, ofi::machine_tree());
         }
         return *tree_;
     }
 
     bool neuron_;
-    RailRules rules_;
+    ofi::RailRules rules_;
     std::optional<topology::IoTree> tree_;
     std::unique_ptr<State> state_;
 };
@@ -208,6 +194,7 @@ ncclResult_t init(ncclDebugLogger_t logger, int table_version, TableFamily famil
         return abi::result_of(status.error());
     }
     abi::set_abort_on_error(context.settings.abort_on_error);
+    ofi::settle_writes(context.protocol.kind == ProtocolKind::rdma);
     std::unique_ptr<State> state = steps.take();
     set_connect_timeout(static_cast<Nanoseconds>(context.settings.connect_timeout_s * kSecond));
     set_handle_provider(ofi::provider_mark(state->list.provider));

@@ -26,10 +26,8 @@ const char* interned(std::string_view text) {
     return texts.emplace(text).first->c_str();
 }
 
-int aggregate_speed(const DeviceFacts& facts) {
-    const std::int64_t one = facts.speed_mbps > 0 ? facts.speed_mbps : kFallbackSpeedMbps;
-    const std::int64_t rails = std::max(facts.rails, 1);
-    return static_cast<int>(std::min(one, kIntMax / rails) * rails);
+int reported_speed(const DeviceFacts& facts) {
+    return static_cast<int>(facts.speed_mbps > 0 ? std::min(facts.speed_mbps, kIntMax) : kFallbackSpeedMbps);
 }
 
 int max_comms(const PropertyPolicy& policy) {
@@ -101,10 +99,9 @@ DeviceFacts facts_of(const ofi::DeviceInfo& device) {
     return out;
 }
 
-DeviceFacts facts_of(std::span<const ofi::DeviceInfo* const> rails) {
+DeviceFacts facts_of(const ofi::RailInfos& rails) {
     DeviceFacts out = facts_of(*rails.front());
-    std::set<const ofi::DeviceInfo*> nics(rails.begin(), rails.end());  // a NIC may carry several rails
-    out.rails = static_cast<int>(nics.size());
+    out.speed_mbps = ofi::speed_of(rails);
     return out;
 }
 
@@ -116,7 +113,7 @@ DeviceProperties make_properties(const DeviceFacts& facts, const PropertyPolicy&
     out.hmem_supported = policy.gdr == memory::GdrState::supported;
     out.dmabuf_supported = dmabuf(facts, policy);
     out.reg_is_global = registration_is_global(facts.mr_mode, policy.domain_per_thread);
-    out.speed_mbps = aggregate_speed(facts);
+    out.speed_mbps = reported_speed(facts);
     out.port = facts.port;
     out.latency_us = static_cast<float>(policy.latency_us);
     out.max_comms = max_comms(policy);

@@ -11,11 +11,8 @@
 
 #include "common/abi/net_v6.h"
 #include "common/memory/registration_policy.hpp"
+#include "common/ofi/rail_groups.hpp"
 #include "net_plugin/protocol_select.hpp"
-
-namespace duofi::ofi {
-struct DeviceInfo;
-}
 
 namespace duofi::net {
 
@@ -31,7 +28,6 @@ struct DeviceFacts {
     std::uint64_t guid = 0;
     std::int64_t speed_mbps = 0;  ///< <= 0 = unknown
     int port = 1;
-    int rails = 1;                  ///< NICs behind this device; speed counts once per rail
     std::uint64_t caps = 0;         ///< granted
     std::uint64_t mr_mode = 0;      ///< granted
     std::uint32_t api_version = 0;  ///< negotiated, packed
@@ -87,7 +83,7 @@ struct DeviceProperties {
 /// First step of the chain: what discovery put down about one device.
 [[nodiscard]] DeviceFacts facts_of(const ofi::DeviceInfo& device);
 /// Likewise of a device whose rails these are: the first one's, and the speed of all NICs among them.
-[[nodiscard]] DeviceFacts facts_of(std::span<const ofi::DeviceInfo* const> rails);
+[[nodiscard]] DeviceFacts facts_of(const ofi::RailInfos& rails);
 
 /// The internal step of the chain. Throws std::bad_alloc only.
 [[nodiscard]] DeviceProperties make_properties(const DeviceFacts& facts,

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "common/abi/host_log.hpp"
 #include "common/ofi/discovery.hpp"
 #include "common/ofi/errors.hpp"
+#include "common/ofi/rail_groups.hpp"
 #include "common/ofi/service_thread.hpp"
 #include "common/util/library_file.hpp"
 #include "common/util/log.hpp"
@@ -54,6 +58,25 @@ Status grant_one_sided(Process& made) {
     return {};
 }
 
+// What the net tables show as one device is one here, under the name of its first NIC and as fast: callers merge the lists by
+// name (L-20). Puts and gets use that NIC.
+Status take_leaders(Process& made, const topology::Platform& platform) {
+    ofi::RailRules rules;
+    const std::optional<bool> settled = ofi::settled_writes();
+    rules.written = settled ? *settled : ofi::writes_planned(made.settings, platform);
+    if (!rules.written) return {};
+    rules.sort_by_function = platform.aws;
+    rules.tree = ofi::machine_tree;
+    DUOFI_ASSIGN(const auto groups, ofi::rail_groups(made.list, made.settings, rules));
+    std::vector<ofi::DeviceInfo> leaders;
+    for (const ofi::RailInfos& rails : groups) {
+        leaders.push_back(*rails.front());
+        leaders.back().speed_mbps = ofi::speed_of(rails);
+    }
+    made.list.devices = std::move(leaders);
+    return {};
+}
+
 // Lock held.
 Result<Process*> prepare_locked() {
     if (Process* known = g_process.load(std::memory_order_relaxed)) return known;
@@ -68,6 +91,7 @@ Result<Process*> prepare_locked() {
     const topology::Platform platform = topology::pick_platform(made->settings, topology::read_product_name());
     DUOFI_ASSIGN(made->list, ofi::discover(made->settings, ofi::tagged_requirements(made->settings), platform));
     made->settings = topology::effective_settings(made->settings, platform, ofi::efa_name());
+    DUOFI_TRY(take_leaders(*made, platform));
     DUOFI_TRY(grant_one_sided(*made));
     if (g_pool == nullptr) g_pool = new EndpointPool;
     g_process.store(made.release(), std::memory_order_release);

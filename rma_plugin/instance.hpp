@@ -23,7 +23,7 @@ namespace duofi::rma {
 /// Made by the first init, kept until the library is unloaded. Plain data; no libfabric object is open in it.
 struct Process {
     Settings settings;
-    ofi::DeviceList list;                      ///< as discovered for the net tables; the strings callers see
+    ofi::DeviceList list;                      ///< the devices of the net tables; the strings callers see
     std::deque<ofi::DeviceInfo> one_sided;     ///< the same devices with what one-sided operations need granted
     ForkMark fork_mark;
 };

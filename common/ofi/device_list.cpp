@@ -146,6 +146,7 @@ Result<DeviceInfo> describe_device(const fi_info& info, std::uint32_t libfabric_
     device.domain_name = entry.domain;
     device.fabric_name = entry.fabric;
     device.address = entry.address;
+    device.pci = entry.pci;
     device.caps = info.caps;
     device.endpoint_cost = quirk.endpoint_cost;
     if (info.ep_attr != nullptr) device.max_msg_size = info.ep_attr->max_msg_size;

@@ -23,6 +23,7 @@ struct DeviceInfo {
     std::string name;  ///< "duofi_<domain>[_n]", unique in the list (L-20)
     std::optional<std::string>
         pci_path;            ///< resolved sysfs path ending in a PCI address (6.3, L-21)
+    std::optional<topology::PciAddress> pci;  ///< also where sysfs shows no path
     std::uint64_t guid = 0;  ///< equal for the copies of one NIC only (6.4)
     int speed_mbps = 10000;  ///< Mbit/s, > 0 (6.4, L-23)
     int port = 1;

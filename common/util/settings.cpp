@@ -14,6 +14,7 @@
 #include "common/util/log.hpp"
 #include "common/util/messages/settings.hpp"
 #include "common/util/parse.hpp"
+#include "common/util/scope_exit.hpp"
 #include "common/util/settings_table.hpp"
 
 namespace duofi {
@@ -86,6 +87,8 @@ class Loader {
         if (foreign) return;
         if (trimmed(value).empty())
             log::info(log::env, messages::kSettingEmpty, row.name, value_text(settings_, row));
+        else if (row.judged_only)
+            log::info(log::env, messages::kSettingJudged, row.name, shown(value_text(settings_, row)), row.help);
         else
             log::info(log::env, messages::kSettingApplied, row.name,
                       shown(value_text(settings_, row)));
@@ -138,6 +141,18 @@ char** extended_environment(const std::vector<std::string>& added) {
     return block;
 }
 
+// Lock of the environment held. Returns how many there were.
+std::size_t add_missing(std::span<const EnvironmentDefault> wanted) {
+    std::vector<std::string> added;
+    for (const EnvironmentDefault& entry : wanted)
+        if (std::getenv(entry.name) == nullptr) added.push_back(std::string(entry.name) + "=" + entry.value);
+    if (added.empty()) return 0;
+    char** block = extended_environment(added);
+    if (block == nullptr) return 0;
+    __atomic_store_n(&environ, block, __ATOMIC_RELEASE);
+    return added.size();
+}
+
 constinit std::mutex environment_mutex;
 
 }  // namespace
@@ -188,22 +203,25 @@ std::vector<SettingRow> setting_rows(const Settings& settings, const Environment
         const bool given = value != nullptr && (row.form == SettingForm::presence || !trimmed(value).empty());
         const bool applied = given && assign_setting(scratch, row, value).has_value();
         rows.push_back({std::string(row.name), value_text(settings, row), value_text(defaults, row),
-                        accepted_text(row), std::string(row.help), applied});
+                        accepted_text(row), meaning_text(row), applied});
     }
     return rows;
 }
 
 std::size_t set_environment_defaults(std::span<const EnvironmentDefault> wanted) {
     const std::lock_guard lock(environment_mutex);
-    std::vector<std::string> added;
-    for (const EnvironmentDefault& entry : wanted)
-        if (std::getenv(entry.name) == nullptr)
-            added.push_back(std::string(entry.name) + "=" + entry.value);
-    if (added.empty()) return 0;
-    char** block = extended_environment(added);
-    if (block == nullptr) return 0;
-    __atomic_store_n(&environ, block, __ATOMIC_RELEASE);
-    return added.size();
+    return add_missing(wanted);
+}
+
+void with_environment_defaults(std::span<const EnvironmentDefault> wanted, const std::function<void()>& work) {
+    const std::lock_guard lock(environment_mutex);
+    char** const before = environ;
+    (void)add_missing(wanted);
+    char** const extended = environ;
+    const ScopeExit restore([&] {
+        if (environ == extended) __atomic_store_n(&environ, before, __ATOMIC_RELEASE);
+    });
+    work();
 }
 
 bool set_environment_default(const char* name, const char* value) {

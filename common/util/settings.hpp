@@ -125,8 +125,8 @@ using EnvironmentReader = std::function<const char*(const char*)>;
                                                    const EnvironmentReader& reader);
 
 struct EnvironmentDefault {
-    const char* name;
-    const char* value;
+    const char* name = nullptr;
+    const char* value = nullptr;
 };
 
 /// Adds to the process environment those variables that the user has not set, all at once. Only for the
@@ -137,6 +137,10 @@ std::size_t set_environment_defaults(std::span<const EnvironmentDefault> wanted)
 
 /// The same for one variable. Returns true if written.
 bool set_environment_default(const char* name, const char* value);
+
+/// Runs `work` while the process environment also holds those of `wanted` that the user has not set; afterwards it is as it
+/// was. Threads that call setenv meanwhile may lose their change.
+void with_environment_defaults(std::span<const EnvironmentDefault> wanted, const std::function<void()>& work);
 
 /// Reads one variable of another owner (launcher variables, HOME, ...) for tools and tests.
 [[nodiscard]] std::optional<std::string> environment_value(const char* name);

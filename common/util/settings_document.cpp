@@ -14,7 +14,8 @@ constexpr std::string_view kOpening =
     "Made from the settings table (`common/util/settings_table.cpp`); a test compares the two. "
     "Variables are\n"
     "read once, when the plugin is initialised. Each variable that is set gives one line in the "
-    "log.\n"
+    "log, which\n"
+    "says so where it has no effect.\n"
     "\n"
     "Booleans take 0/1, true/false, yes/no, on/off in any case and whole numbers (0 is false). "
     "Whole numbers\n"
@@ -57,7 +58,7 @@ void write_values(std::string& text, SettingOwner owner) {
     for (const SettingDescriptor& row : setting_table()) {
         if (setting_owner(row) != owner || row.use != SettingUse::read) continue;
         fmt::format_to(Output(text), "| `{}` | {} | {} | {} |\n", row.name,
-                       value_text(defaults, row), accepted_text(row), row.help);
+                       value_text(defaults, row), accepted_text(row), meaning_text(row));
     }
 }
 

@@ -47,6 +47,7 @@ struct SettingDescriptor {
     std::string_view name;
     SettingBinding binding{};
     std::string_view help{};
+    bool judged_only = false;  ///< a bad value counts as one, a good one has no effect; `help` says why
     SettingForm form = SettingForm::plain;
     double low = 0;  ///< limits of a number, both included
     double high = 0;
@@ -63,6 +64,9 @@ struct SettingDescriptor {
 
 /// The accepted values in words ("1 to 8", "SENDRECV or RDMA", ...).
 [[nodiscard]] std::string accepted_text(const SettingDescriptor& descriptor);
+
+/// What the variable does, in words; "no effect: ..." where it does nothing.
+[[nodiscard]] std::string meaning_text(const SettingDescriptor& descriptor);
 
 /// The value that `settings` holds, as text.
 [[nodiscard]] std::string value_text(const Settings& settings, const SettingDescriptor& descriptor);

@@ -171,6 +171,10 @@ std::string accepted_text(const SettingDescriptor& row) {
         row.binding);
 }
 
+std::string meaning_text(const SettingDescriptor& row) {
+    return row.judged_only ? fmt::format("no effect: {}", row.help) : std::string(row.help);
+}
+
 std::string value_text(const Settings& settings, const SettingDescriptor& row) {
     return std::visit(
         [&](auto binding) -> std::string {

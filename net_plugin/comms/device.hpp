@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/ofi/device_list.hpp"
+#include "common/ofi/rail_groups.hpp"
 #include "common/util/mutex.hpp"
 #include "common/util/settings.hpp"
 #include "net_plugin/properties.hpp"
 #include "net_plugin/protocol.hpp"
-#include "net_plugin/rail_groups.hpp"
 #include "net_plugin/comms/endpoint.hpp"
 
 namespace duofi::net {
@@ -24,7 +24,7 @@ class FabricDevice : public Device {
   public:
     /// `rails` (1 to ofi::kMaxRails, more than one under RDMA only) and `settings` outlive the device. `one_sided`:
     /// registered memory can be exposed to peers.
-    FabricDevice(RailInfos rails, const Settings& settings, const DeviceProperties& properties, bool domain_per_thread,
+    FabricDevice(ofi::RailInfos rails, const Settings& settings, const DeviceProperties& properties, bool domain_per_thread,
                  ofi::EndpointHook hook = {}, bool one_sided = false, ProtocolKind protocol = ProtocolKind::sendrecv)
         : rails_(std::move(rails)),
           settings_(settings),
@@ -52,7 +52,7 @@ class FabricDevice : public Device {
     [[nodiscard]] Result<std::shared_ptr<ofi::Domain>> get_domain(std::uint64_t key, std::size_t rail);
     [[nodiscard]] Result<std::vector<std::shared_ptr<ofi::Endpoint>>> open_rails(std::uint64_t key);
 
-    RailInfos rails_;
+    ofi::RailInfos rails_;
     const Settings& settings_;
     DeviceProperties properties_;
     bool domain_per_thread_;

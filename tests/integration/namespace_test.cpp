@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "tests/integration/integration.hpp"
 #include "tests/support/namespaces.hpp"
 
@@ -101,7 +103,7 @@ DUOFI_RANK_BODY(stopped_on_another_node) {
     rank.barrier();
 }
 
-// The interface of node 0 goes down while both ranks wait. With DUOFI_PEER_TIMEOUT the comms fail; without it a stall is
+// An interface of node 0, link=, goes down while both ranks wait. With DUOFI_PEER_TIMEOUT the comms fail; without it a stall is
 // told, and everything goes on when the interface is up again.
 DUOFI_RANK_BODY(unplugged) {
     log_capture::expect_warn("");
@@ -113,7 +115,11 @@ DUOFI_RANK_BODY(unplugged) {
     out.fill(static_cast<std::uint64_t>(rank.index));
     const Registration recv_mr(link.recv, in.data(), kBytes), send_mr(link.send, out.data(), kBytes);
     rank.barrier();
-    if (rank.index == 0) require(std::system("ip link set net0 down") == 0, "the interface does not go down");
+    const auto set_link = [&](const char* state) {
+        const std::string command = fmt::format("ip link set {} {}", rank.text("link"), state);
+        if (rank.index == 0) require(std::system(command.c_str()) == 0, "{} fails", command);
+    };
+    set_link("down");
     rank.barrier();
     const Part part{in.data(), kBytes, 1, recv_mr.handle()};
     void* recv = post_recv(link.recv, {&part, 1});
@@ -125,14 +131,15 @@ DUOFI_RANK_BODY(unplugged) {
     }
     void* send = post_send(link.send, {out.data(), kBytes, 1, send_mr.handle()});
     const Deadline told(patience(15 * kSecond));
+    bool sent = false;  // it may have left
     while (log_capture::count(NCCL_LOG_WARN, "no progress") == 0) {
         require(!test_once(net, recv, nullptr), "a receive completed over an interface that is down");
-        (void)test_once(net, send, nullptr);
+        if (!sent) sent = test_once(net, send, nullptr);
         require(!told.passed(), "nobody tells of the stall: {}", log_capture::dump());
         relax();
     }
     rank.barrier();
-    if (rank.index == 0) require(std::system("ip link set net0 up") == 0, "the interface does not come up");
+    set_link("up");
     wait(net, recv);
     require(!first_mismatch(in.data(), kBytes, static_cast<std::uint64_t>(1 - rank.index)), "wrong data");
     rank.barrier();
@@ -174,14 +181,20 @@ TEST(Nodes, stop_of_the_other_one) {
     }
 }
 
-void run_unplugged(bool fails) {
+// Over one interface, or over the second of two that are rails of one device.
+void run_unplugged(bool fails, bool second_rail) {
     for (const char* provider : {"native", "rxm", "sockets"}) {
         if (provider != std::string_view("native") && !full_tier()) continue;
-        const JoinedNamespaces nodes;
+        const JoinedNamespaces nodes(*parse_nodes_shape(second_rail ? "2" : "1"));
         if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
         GroupOptions options = on_provider(provider, 2);
         options.prefixes = {nodes.prefix(0, true), nodes.prefix(1, true)};
         options.args["fails"] = fails ? "1" : "0";
+        options.args["link"] = second_rail ? "net1" : "net0";
+        if (second_rail) {
+            options.env["OFI_NCCL_PROTOCOL"] = "RDMA";
+            options.env["DUOFI_NET_TCP_RAILS"] = "2";
+        }
         if (fails)
             options.env["DUOFI_PEER_TIMEOUT"] = "5";
         else
@@ -191,8 +204,10 @@ void run_unplugged(bool fails) {
     }
 }
 
-TEST(Nodes, an_unplugged_interface_fails_the_comms_after_the_timeout) { run_unplugged(true); }
-TEST(Nodes, an_unplugged_interface_is_told_as_a_stall_without_one) { run_unplugged(false); }
+TEST(Nodes, an_unplugged_interface_fails_the_comms_after_the_timeout) { run_unplugged(true, false); }
+TEST(Nodes, an_unplugged_interface_is_told_as_a_stall_without_one) { run_unplugged(false, false); }
+TEST(Nodes, an_unplugged_rail_fails_the_comms_after_the_timeout) { run_unplugged(true, true); }
+TEST(Nodes, an_unplugged_rail_is_told_as_a_stall_without_one) { run_unplugged(false, true); }
 
 }  // namespace
 }  // namespace duofi::test

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/integration/rma_integration.hpp"
+#include "tests/support/namespaces.hpp"
 #include "tests/support/plugin_module.hpp"
 
 namespace duofi::test {
@@ -55,7 +56,7 @@ List list_of(const ncclNet_v6_t& table) {
     return list;
 }
 
-// Rank 0 initialises net and then RMA, rank 1 the other way round, rank 2 RMA alone.
+// Rank 0 initialises net and then RMA, rank 1 the other way round, others RMA alone. devices=N of the list, 0: any.
 DUOFI_RANK_BODY(one_list_in_any_order) {
     RmaModule module(plugin_path());
     const ncclNet_v6_t& net = *module.net_v6();
@@ -66,12 +67,15 @@ DUOFI_RANK_BODY(one_list_in_any_order) {
             expect_success(net.init(&log_capture::record), "init of net");
         const RmaOwned instance = open_instance(rma, 1);
         const List list = list_of(rma);
-        require(list.count > 0, "no device");
+        const int wanted = rank.number("devices", 0);
+        require(wanted == 0 ? list.count > 0 : list.count == wanted, "{} devices", list.count);
         require(version == kOldestRma || list == mine, "table v{} has a list of its own", version);
         mine = list;
     }
     if (rank.index == 1) expect_success(net.init(&log_capture::record), "init of net");
-    if (rank.index != 2) require(list_of(net) == mine, "net and RMA disagree");
+    if (rank.index < 2) require(list_of(net) == mine, "net and RMA disagree");
+    if (rank.number("nodes", 1) > 1)  // which the card belongs to is part of its number
+        for (Device& device : mine.devices) device.guid = 0;
     for (const List& theirs : rank.all_gather(mine))
         require(theirs == mine, "two processes disagree about the devices");
 }
@@ -124,6 +128,22 @@ TEST_P(RmaDevices, are_one_list_on_a_platform) {
 }
 TEST_P(RmaDevices, are_the_same_in_copies) {
     run_group("four_copies_of_the_module", rma_on_provider(GetParam(), 1));
+}
+
+// Four interfaces that each node created in an order of its own: one list everywhere, as devices of one interface and of two.
+TEST_P(RmaDevices, are_one_list_on_nodes_that_made_them_in_any_order) {
+    if (GetParam() == std::string_view("shm")) GTEST_SKIP() << "shared memory has no interfaces";
+    const JoinedNamespaces nodes(*parse_nodes_shape("4,scrambled"));
+    if (!nodes.problem().empty()) GTEST_SKIP() << nodes.problem();
+    for (const int rails : {1, 2, 4}) {
+        GroupOptions options = rma_on_provider(GetParam(), 4);
+        for (int rank = 0; rank < options.ranks; ++rank) options.prefixes.push_back(nodes.prefix(rank % 2, false));
+        options.env["OFI_NCCL_PROTOCOL"] = "RDMA";
+        options.env["DUOFI_NET_TCP_RAILS"] = std::to_string(rails);
+        options.args["nodes"] = "2";
+        options.args["devices"] = std::to_string(4 / rails);
+        run_group("one_list_in_any_order", options);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(providers, RmaDevices, testing::Values("native", "shm"),

@@ -85,6 +85,24 @@ units() {
     return $broken
 }
 
+# What a variable sets is read by somebody, or the table says that it has no effect.
+settings() {
+    local table=common/util/settings_table.cpp line variable name judged broken=0 users
+    mapfile -t users < <(files "$library" ! -path 'common/util/settings*')
+    while IFS=: read -r line variable name judged; do
+        if grep -qw "$name" "${users[@]}"; then
+            [ "$judged" = no ] || { echo "$table:$line: $name is judged only, but somebody reads it"; broken=1; }
+        elif [ "$judged" = no ] && ! grep -qE "\b$name\b|\(\"$variable\"\)" common/util/settings.cpp; then
+            echo "$table:$line: nobody reads $name (judged_only?)"
+            broken=1
+        fi
+    done < <(awk '/^    \{\.name/ { flush(); at = NR; split($0, w, "\""); variable = w[2] }
+                  /\.binding = &S::/ { split($0, w, "&S::"); name = w[2]; sub(/[^a-z0-9_].*/, "", name) }
+                  /\.judged_only = true/ { judged = "yes" } END { flush() }
+                  function flush() { if (name != "") print at ":" variable ":" name ":" judged; name = ""; judged = "no" }' "$table")
+    return $broken
+}
+
 # The pages offer only commands that `run` has, and link only to files that exist.
 pages() {
     local page word link broken=0 known
@@ -121,6 +139,7 @@ case $rule in
     clauses) clauses ;;
     units) units ;;
     pages) pages ;;
+    settings) settings ;;
     *)
         echo "unknown rule: $rule" >&2
         exit 2

@@ -13,12 +13,15 @@ fresh() {
     rm -rf "${tree:?}"/*
     put common/util/error.hpp '// Errors (net contract 3.9, P5, architecture 4.12).' '#include <tl/expected.hpp>'
     put common/util/settings.cpp '#include "common/util/error.hpp"' 'int f() { return getenv("X") != nullptr; }'
+    put common/util/settings_table.cpp '    {.name = "A",' '     .binding = &S::read_one},' \
+        '    {.name = "B",' '     .binding = &S::judged_one,' '     .judged_only = true},'
+    put common/ofi/domain.cpp 'int f(const S& s) { return s.read_one; }'
     put common/ofi/quirks.cpp '#include <rdma/fabric.h>' 'const char* name() { return "shm"; }'
     put common/util/messages/ofi.hpp 'inline constexpr char kGone[] = "peer is gone";'
     put net_plugin/send_comm.cpp '#include "common/ofi/quirks.hpp"' \
         'void f() { log::warn(log::net, messages::kGone, 1); }'
     put tools/duofi/main.cpp '#include <CLI/CLI.hpp>' 'int main() { return 0; }'
-    put tests/unit/all_test.cpp '// Covers common/util/settings, common/ofi/quirks and net_plugin/send_comm.'
+    put tests/unit/all_test.cpp '// Covers common/util/settings, common/util/settings_table, common/ofi/domain, common/ofi/quirks and net_plugin/send_comm.'
     put docs/contract/net.md '### 3.9 Errors' '- **P5** truncation'
     put docs/contract/rma.md '### 1.1 Names' '- **L-13** shared'
     put docs/architecture.md '## 4. Decisions' '12. **Settings**'

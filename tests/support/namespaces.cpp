@@ -25,6 +25,18 @@ std::string subnet_of(const NodesShape& shape, int subnet) {
     return shape.ipv6 ? fmt::format("fd77:{}::/64", subnet) : fmt::format("10.77.{}.0/24", subnet);
 }
 
+// In which interfaces are created.
+std::vector<int> order_of(const NodesShape& shape, int side) {
+    std::vector<int> order;
+    for (int i = 0; i < shape.interfaces[static_cast<std::size_t>(side)]; ++i) order.push_back(i);
+    if (!shape.scrambled) return order;
+    if (side == 0)
+        std::reverse(order.begin(), order.end());
+    else
+        std::stable_partition(order.begin(), order.end(), [](int i) { return i % 2 == 1; });
+    return order;
+}
+
 // "3" or "3x1"
 bool read_interfaces(const std::string& word, NodesShape& shape) {
     std::istringstream in(word);
@@ -50,6 +62,8 @@ std::optional<NodesShape> parse_nodes_shape(const std::string& text) {
             shape.decoys = true;
         else if (word == "spare")
             shape.spare = true;
+        else if (word == "scrambled")
+            shape.scrambled = true;
         else if (word.rfind("mtu=", 0) == 0)
             shape.mtu = std::atoi(word.c_str() + 4);
         else if (word.rfind("rate=", 0) == 0)
@@ -88,7 +102,7 @@ std::vector<std::string> JoinedNamespaces::steps(const NodesShape& shape) const 
                                           inside, shape.rate));
         };
         const auto mine = shape.interfaces[static_cast<std::size_t>(side)];
-        for (int i = 0; i < mine; ++i) {
+        for (const int i : order_of(shape, side)) {
             add_pair(fmt::format("net{}", i), fmt::format("p{}n{}", side, i));
             in(side, fmt::format("addr add {} dev net{}{}", address(shape, i, side), i, shape.ipv6 ? " nodad" : ""));
         }

@@ -17,10 +17,11 @@ struct NodesShape {
     int mtu = 0;          ///< bytes, 0 = as the kernel chooses
     int rate = 0;         ///< Mbit/s that each interface sends, 0 = no limit
     bool decoys = false;  ///< interfaces that discovery must leave alone: docker0, br-1, virbr0, veth1234 (A7)
+    bool scrambled = false;  ///< created in an order of its own on each side
     bool spare = false;   ///< one more interface without address
 };
 
-/// Reads "2", "3x1", "1,ipv6", "2,mtu=1400,decoys,spare", "2,rate=1000"; nullopt for anything else.
+/// Reads "2", "3x1", "1,ipv6", "2,mtu=1400,decoys,spare,scrambled", "2,rate=1000"; nullopt for anything else.
 [[nodiscard]] std::optional<NodesShape> parse_nodes_shape(const std::string& text);
 
 class JoinedNamespaces {

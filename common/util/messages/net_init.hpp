@@ -33,6 +33,8 @@ inline constexpr char kDomainScope[] = "NET/OFI Creating one domain per {}";
 inline constexpr char kProtocolFallback[] = "NET/OFI Protocol {} does not work here; using {}";
 inline constexpr char kRailsNeedRdma[] =
     "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect: only protocol RDMA has rails (OFI_NCCL_PROTOCOL=RDMA)";
+inline constexpr char kNoTree[] =
+    "NET/OFI each NIC is a device of its own: the places of this machine's PCI devices cannot be read ({}, error {})";
 inline constexpr char kTooManyRails[] =
     "NET/OFI More than {} NICs are next to one accelerator: set OFI_NCCL_FORCE_NUM_RAILS to the number of rails of a device";
 inline constexpr char kWritesNotTold[] =

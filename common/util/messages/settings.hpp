@@ -17,6 +17,7 @@ inline constexpr char kSettingEmpty[] =
     "NET/OFI {} is set to an empty value, which counts as not set ({})";
 inline constexpr char kSettingIgnored[] =
     "NET/OFI {} is accepted for existing scripts, but has no effect";
+inline constexpr char kSettingJudged[] = "NET/OFI {} set to {} has no effect: {}";
 inline constexpr char kSettingRemoved[] =
     "NET/OFI {} has been removed and has no effect; set {} instead";
 inline constexpr char kSettingUnsupported[] =

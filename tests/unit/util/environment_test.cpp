@@ -42,6 +42,24 @@ TEST_F(Environment, OneVariable) {
     EXPECT_EQ(environment_value("DUOFI_TEST_B"), std::nullopt);
 }
 
+TEST_F(Environment, DefaultsForAWhileAreGoneAfterwards) {
+    ::setenv("DUOFI_TEST_A", "mine", 1);
+    const std::array<EnvironmentDefault, 2> wanted{{{"DUOFI_TEST_A", "1"}, {"DUOFI_TEST_B", "2"}}};
+    bool ran = false;
+    with_environment_defaults(wanted, [&] {
+        ran = true;
+        EXPECT_EQ(environment_value("DUOFI_TEST_A"), "mine");
+        EXPECT_EQ(environment_value("DUOFI_TEST_B"), "2");
+    });
+    EXPECT_TRUE(ran);
+    EXPECT_EQ(environment_value("DUOFI_TEST_A"), "mine");
+    EXPECT_EQ(environment_value("DUOFI_TEST_B"), std::nullopt);
+    EXPECT_THROW(with_environment_defaults(wanted, [] { throw 1; }), int);
+    EXPECT_EQ(environment_value("DUOFI_TEST_B"), std::nullopt);
+    with_environment_defaults({}, [&] { ran = false; });
+    EXPECT_FALSE(ran);
+}
+
 TEST_F(Environment, OrdinaryWritesWorkAfterwards) {
     ASSERT_TRUE(set_environment_default("DUOFI_TEST_A", "x"));
     EXPECT_EQ(::setenv("DUOFI_TEST_B", "later", 1), 0);

@@ -74,6 +74,13 @@ TEST(Settings, MinusOneLeavesTheThreadChoiceToThePlatform) {
     EXPECT_FALSE(settings->early_completion);
 }
 
+TEST(Settings, AValueWithoutEffectSaysSo) {
+    const LogLines lines;
+    ASSERT_TRUE((SettingsEnv{{"OFI_NCCL_RR_CTRL_MSG", "0"}}.load()));
+    EXPECT_EQ(lines.with("NET/OFI OFI_NCCL_RR_CTRL_MSG set to 0 has no effect: control messages").size(), 1u) << lines.dump();
+    EXPECT_EQ(meaning_text(*find_setting("OFI_NCCL_RR_CTRL_MSG")).rfind("no effect: ", 0), 0u);
+}
+
 TEST(Settings, OneLimitOfAPairMovesTheOther) {
     const auto settings = SettingsEnv{
         {"OFI_NCCL_RDMA_MIN_POSTED_EAGER_BUFFERS", "200"},

@@ -13,7 +13,7 @@ struct RailCase {
     std::size_t rails;
 };
 
-inline RailInfos rails_of(const RailCase& c) { return RailInfos(c.rails, find_device(c.provider)); }
+inline ofi::RailInfos rails_of(const RailCase& c) { return ofi::RailInfos(c.rails, find_device(c.provider)); }
 
 /// Memory that a comm knows.
 class Buffer {

@@ -40,7 +40,7 @@ Side::Side(const ofi::DeviceInfo& info, const Adjust& adjust, bool one_sided)
     endpoint_ = &take();
 }
 
-Side::Side(RailInfos rails, const Adjust& adjust)
+Side::Side(ofi::RailInfos rails, const Adjust& adjust)
     : settings_(adjusted(adjust)),
       device_(std::move(rails), settings_, DeviceProperties{}, false, {}, false, ProtocolKind::rdma) {
     endpoint_ = &take();

@@ -37,7 +37,7 @@ class Side {
     /// `info` outlives the side.
     explicit Side(const ofi::DeviceInfo& info, const Adjust& adjust = {}, bool one_sided = false);
     /// A device that moves large messages by writes, over these rails.
-    explicit Side(RailInfos rails, const Adjust& adjust = {});
+    explicit Side(ofi::RailInfos rails, const Adjust& adjust = {});
     ~Side() { endpoint_->release(); }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;

@@ -1,32 +1,34 @@
 // Devices of several NICs (net contract 6.1, 6.2).
-// Units: net_plugin/rail_groups.
-#include "net_plugin/rail_groups.hpp"
+// Units: common/ofi/rail_groups.
+#include "common/ofi/rail_groups.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <climits>
 
 #include "common/util/unique_fd.hpp"
 #include "tests/unit/topology/machines.hpp"
 #include "tests/unit/util/log_lines.hpp"
 
-namespace duofi::net {
+namespace duofi::ofi {
 namespace {
 
 using duofi::test::LogLines;
 
 struct Machine {
-    ofi::DeviceList list;
+    DeviceList list;
     duofi::test::MadeTree made;
     RailRules rules;
     Machine() {
-        rules.protocol = ProtocolKind::rdma;
+        rules.written = true;
         rules.tree = [this] { return Result<topology::IoTree>(made.tree); };
     }
     void device(const std::string& name, const char* address = nullptr, const char* provider = "net") {
-        ofi::DeviceInfo info;
+        DeviceInfo info;
         info.name = name;
         info.provider = provider;
-        if (address != nullptr) info.pci_path = std::string("/sys/devices/pci0000:00/") + address;
+        if (address != nullptr) info.pci = topology::PciAddress::parse(address);
         list.devices.push_back(info);
     }
     std::string groups(const Settings& settings = {}) {
@@ -35,7 +37,7 @@ struct Machine {
         std::string text;
         for (const RailInfos& group : *made_groups) {
             text += text.empty() ? "" : " ";
-            for (const ofi::DeviceInfo* rail : group) text += rail->name;
+            for (const DeviceInfo* rail : group) text += rail->name;
         }
         return text;
     }
@@ -72,7 +74,7 @@ TEST(RailGroups, are_for_rdma_and_not_for_copies_of_nics) {
     Settings settings;
     settings.nic_dup_conns = 2;
     EXPECT_EQ(machine.groups(settings), "a b c d e");
-    machine.rules.protocol = ProtocolKind::sendrecv;
+    machine.rules.written = false;
     EXPECT_EQ(machine.groups(), "a b c d e");
 }
 
@@ -109,7 +111,7 @@ TEST(RailGroups, interfaces_are_joined_on_request_and_carry_several_connections)
     settings.tcp_rails = 4;
     EXPECT_EQ(machine.groups(settings), "abca");
     LogLines log(duofi::log::Level::info);
-    machine.rules.protocol = ProtocolKind::sendrecv;
+    machine.rules.written = false;
     EXPECT_EQ(machine.groups(settings), "a b c");
     EXPECT_EQ(log.with("DUOFI_NET_TCP_RAILS=4 has no effect").size(), 1u) << log.dump();
 }
@@ -119,6 +121,40 @@ TEST(RailGroups, those_of_one_place_are_not_widened) {
     Settings settings;
     settings.tcp_rails = 4;
     EXPECT_EQ(machine.groups(settings), "bd ca eeee");
+}
+
+TEST(RailGroups, are_as_fast_as_their_nics_together) {
+    TwoSwitches machine;
+    for (DeviceInfo& device : machine.list.devices) device.speed_mbps = 25000;
+    const RailInfos two = {&machine.list.devices[0], &machine.list.devices[1]};
+    EXPECT_EQ(speed_of(two), 50000);
+    const RailInfos twice = {&machine.list.devices[0], &machine.list.devices[0], &machine.list.devices[1]};
+    EXPECT_EQ(speed_of(twice), 50000) << "several rails of a NIC are no faster";
+    for (DeviceInfo& device : machine.list.devices) device.speed_mbps = INT_MAX;
+    EXPECT_EQ(speed_of(two), INT_MAX);
+}
+
+TEST(RailGroups, writes_are_planned_by_user_then_platform_then_provider) {
+    Settings settings;
+    topology::Platform platform;
+    settings.protocol = "RDMA";
+    platform.protocol = "SENDRECV";
+    EXPECT_TRUE(writes_planned(settings, platform));
+    settings.protocol.clear();
+    EXPECT_FALSE(writes_planned(settings, platform));
+    platform.protocol = "RDMA";
+    EXPECT_TRUE(writes_planned(settings, platform));
+    platform.protocol = "";
+    settings.ofi_provider = "shm";
+    EXPECT_FALSE(writes_planned(settings, platform));
+}
+
+TEST(RailGroups, a_machine_that_cannot_be_read_is_told_and_has_none) {
+    TwoSwitches machine;
+    machine.rules.tree = [] { return Result<topology::IoTree>(fail(Errc::system, "hwloc_topology_load", 2)); };
+    LogLines log;
+    EXPECT_EQ(machine.groups(), "a b c d e");
+    EXPECT_EQ(log.with("hwloc_topology_load, error 2").size(), 1u) << log.dump();
 }
 
 TEST(RailGroups, shared_memory_has_one_endpoint_in_a_process) {
@@ -145,4 +181,4 @@ TEST(RailGroups, tell_nccl_how_wide_they_are) {
 }
 
 }  // namespace
-}  // namespace duofi::net
+}  // namespace duofi::ofi

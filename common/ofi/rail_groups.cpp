@@ -1,43 +1,44 @@
-#include "net_plugin/rail_groups.hpp"
+#include "common/ofi/rail_groups.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <atomic>
+#include <climits>
+#include <cstdint>
 #include <utility>
 
+#include "common/ofi/discovery.hpp"
 #include "common/ofi/handshake.hpp"
 #include "common/ofi/quirks.hpp"
-#include "common/topology/pci_address.hpp"
+#include "common/topology/machine.hpp"
 #include "common/topology/topo_file.hpp"
 #include "common/util/host_hash.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/net_init.hpp"
+#include "common/util/parse.hpp"
 
-namespace duofi::net {
+namespace duofi::ofi {
 
 namespace {
 
 static_assert(topology::kMaxRails == ofi::kMaxRails);
 
+std::atomic<int> g_written{-1};
+
 using Groups = std::vector<RailInfos>;
 
-std::optional<topology::PciAddress> pci_address(const ofi::DeviceInfo& device) {
-    const std::string path = device.pci_path.value_or("");
-    return topology::PciAddress::parse(std::string_view(path).substr(path.rfind('/') + 1));
-}
-
 /// NICs of the bus, and only those that were not made several devices of on purpose.
-RailInfos groupable(const ofi::DeviceList& list, const Settings& settings) {
+RailInfos groupable(const DeviceList& list, const Settings& settings) {
     RailInfos found;
     if (settings.nic_dup_conns > 1) return found;
-    for (const ofi::DeviceInfo& device : list.devices)
-        if (pci_address(device)) found.push_back(&device);
+    for (const DeviceInfo& device : list.devices)
+        if (device.pci) found.push_back(&device);
     return found;
 }
 
-Result<Groups> by_place(const RailInfos& nics, const Settings& settings, const RailRules& rules) {
+Result<Groups> by_place(const RailInfos& nics, const Settings& settings, const RailRules& rules,
+                        const topology::IoTree& tree) {
     std::vector<topology::PciAddress> addresses;
-    for (const ofi::DeviceInfo* nic : nics) addresses.push_back(*pci_address(*nic));
-    DUOFI_ASSIGN(const topology::IoTree tree, rules.tree());
+    for (const DeviceInfo* nic : nics) addresses.push_back(*nic->pci);
     topology::GroupRules how;
     how.force_rails = settings.force_num_rails;
     how.accelerators = rules.accelerators;
@@ -70,43 +71,75 @@ Groups widened(const Groups& before, std::size_t wanted, std::uint32_t libfabric
     }
     for (const std::size_t index : opened) {
         RailInfos& group = after[index];
-        if (ofi::quirk_for(group.front()->provider, libfabric_version).same_node_only) continue;
+        if (quirk_for(group.front()->provider, libfabric_version).same_node_only) continue;
         for (std::size_t i = 0; group.size() < wanted; ++i) group.push_back(group[i]);
     }
     return after;
 }
 
-Groups alone(const ofi::DeviceList& list) {
+Groups alone(const DeviceList& list) {
     Groups groups;
-    for (const ofi::DeviceInfo& device : list.devices) groups.push_back({&device});
+    for (const DeviceInfo& device : list.devices) groups.push_back({&device});
     return groups;
 }
 
 }  // namespace
 
-Result<Groups> rail_groups(const ofi::DeviceList& list, const Settings& settings, const RailRules& rules) {
-    const auto wanted = std::min(static_cast<std::size_t>(std::max(settings.tcp_rails, 1)), ofi::kMaxRails);
+Result<topology::IoTree> machine_tree() {
+    DUOFI_ASSIGN(const topology::Machine machine, topology::Machine::load(topology::IoKeep::all));
+    topology::IoTree tree = machine.io_tree();
+    topology::add_links(topology::Sysfs(), tree);
+    return tree;
+}
+
+bool writes_planned(const Settings& settings, const topology::Platform& platform) {
+    const std::string_view word = settings.protocol.empty() ? platform.protocol : std::string_view(settings.protocol);
+    if (!word.empty()) return equal_ignoring_case(word, "RDMA");
+    // The provider is asked for only where it decides.
+    const std::string provider = likely_provider(settings, tagged_requirements(settings));
+    return quirk_for(provider, ::fi_version()).prefers_writes;
+}
+
+void settle_writes(bool written) noexcept { g_written.store(written ? 1 : 0, std::memory_order_release); }
+
+std::optional<bool> settled_writes() noexcept {
+    const int written = g_written.load(std::memory_order_acquire);
+    return written < 0 ? std::nullopt : std::optional<bool>(written != 0);
+}
+
+Result<Groups> rail_groups(const DeviceList& list, const Settings& settings, const RailRules& rules) {
+    const auto wanted = std::min(static_cast<std::size_t>(std::max(settings.tcp_rails, 1)), kMaxRails);
     Groups groups = alone(list);
-    if (rules.protocol != ProtocolKind::rdma) {
+    if (!rules.written) {
         if (wanted > 1) log::info(log::init | log::net, messages::kRailsNeedRdma, wanted);
         return groups;
     }
-    if (const RailInfos nics = groupable(list, settings); nics.size() > 1) {
-        DUOFI_ASSIGN(const Groups placed, by_place(nics, settings, rules));
-        std::erase_if(groups, [&](const RailInfos& group) { return pci_address(*group.front()).has_value(); });
+    const RailInfos nics = groupable(list, settings);
+    const auto tree = nics.size() > 1 ? rules.tree() : Result<topology::IoTree>();
+    if (!tree) {
+        log::warn(log::init | log::net, messages::kNoTree, tree.error().place, tree.error().provider_errno);
+    } else if (nics.size() > 1) {
+        DUOFI_ASSIGN(const Groups placed, by_place(nics, settings, rules, *tree));
+        std::erase_if(groups, [&](const RailInfos& group) { return group.front()->pci.has_value(); });
         groups.insert(groups.end(), placed.begin(), placed.end());
         std::ranges::sort(groups, {}, [](const RailInfos& group) { return group.front(); });  // as in the list
     }
     return wanted == 1 ? groups : widened(groups, wanted, list.libfabric_version);
 }
 
+int speed_of(const RailInfos& rails) noexcept {
+    std::int64_t sum = 0;
+    for (auto rail = rails.begin(); rail != rails.end(); ++rail)
+        if (std::find(rails.begin(), rail, *rail) == rail) sum += rails.front()->speed_mbps;
+    return static_cast<int>(std::min<std::int64_t>(sum, INT_MAX));
+}
+
 std::string publish_topology(const Groups& groups, const RailRules& rules) {
     std::vector<topology::RailGroup> wide;
     for (const RailInfos& group : groups) {
         topology::RailGroup nics;
-        for (const ofi::DeviceInfo* rail : group)
-            if (const auto address = pci_address(*rail); address && std::ranges::find(nics.nics, *address) == nics.nics.end())
-                nics.nics.push_back(*address);
+        for (const DeviceInfo* rail : group)
+            if (rail->pci && std::ranges::find(nics.nics, *rail->pci) == nics.nics.end()) nics.nics.push_back(*rail->pci);
         if (nics.nics.size() > 1) wide.push_back(std::move(nics));
     }
     if (wide.empty()) return {};
@@ -118,4 +151,4 @@ std::string publish_topology(const Groups& groups, const RailRules& rules) {
     return file ? "/proc/self/fd/" + std::to_string(file->release()) : std::string();
 }
 
-}  // namespace duofi::net
+}  // namespace duofi::ofi
