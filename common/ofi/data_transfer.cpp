@@ -43,8 +43,10 @@ Posted Endpoint::post_tagged_send(Peer& peer, const void* data, std::size_t size
 Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
                                      std::uint64_t tag, Operation& operation) noexcept {
     if (peer.gone()) return Posted::lost;
-    const ssize_t code =
-        fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation.context);
+    const ssize_t code = [&] {
+        const auto keys = domain_->key_guard().hold();
+        return fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation.context);
+    }();
     if (code == 0) return Posted::yes;
     if (code == -FI_EAGAIN || code == -FI_ENOMEM) return Posted::again;  // shm: its receives are used up
     lose_peer(peer, error_text(code));

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -31,13 +33,18 @@ struct Answer {
     InfoPtr list;
 };
 
-Answer ask(const Requirements& needs, const std::string& provider, bool with_wanted) {
+// libfabric reads its environment when it is asked for the first time in a process.
+Answer ask(const Requirements& needs, const std::string& provider, bool with_wanted,
+           const std::vector<EnvironmentDefault>& variables = {}) {
+    static std::once_flag first;
     const InfoPtr hints = make_hints(needs, provider, with_wanted);
     if (!hints) return {-FI_ENOMEM, nullptr};
     fi_info* list = nullptr;
-    const int code =
-        fi_getinfo(effective_api_version(needs), nullptr, nullptr, 0, hints.get(), &list);
-    return {code, InfoPtr(list)};
+    std::optional<int> code;
+    const auto call = [&] { code = fi_getinfo(effective_api_version(needs), nullptr, nullptr, 0, hints.get(), &list); };
+    std::call_once(first, [&] { with_environment_defaults(variables, call); });
+    if (!code) call();
+    return {*code, InfoPtr(list)};
 }
 
 /// Interfaces that the user named in the provider's own variables. The first provider has had two
@@ -73,8 +80,9 @@ struct Round {
 Round run_round(const Requirements& needs, const SelectionRules& rules, bool with_wanted,
                 const topology::Sysfs& sysfs) {
     Round round;
-    round.answer =
-        ask(needs, rules.filter_by_name ? std::string() : rules.ofi_provider, with_wanted);
+    const std::string& named = rules.ofi_provider.empty() ? rules.fi_provider : rules.ofi_provider;
+    round.answer = ask(needs, rules.filter_by_name ? std::string() : rules.ofi_provider, with_wanted,
+                       variables_for(named, rules.libfabric_version));
     if (round.answer.code != 0) return round;
     for (const fi_info* entry = round.answer.list.get(); entry != nullptr; entry = entry->next) {
         round.entries.push_back(entry);

@@ -23,7 +23,8 @@ Domain::Domain(const DeviceInfo& device, const Settings& settings, std::uint64_t
     : device_(device),
       settings_(settings),
       mr_mode_(memory::expanded_mr_mode(static_cast<std::uint64_t>(device.info->domain_attr->mr_mode))),
-      access_(access) {}
+      access_(access),
+      guard_(allows_remote_access() && !quirk_for(device.provider, fi_version()).guards_keys) {}
 
 Domain::~Domain() = default;
 
@@ -44,7 +45,7 @@ Result<std::shared_ptr<Domain>> Domain::open(const DeviceInfo& device, const Set
                  memory::key_policy(device.provider, self->mr_mode_, info->domain_attr->mr_key_size,
                                     settings.mr_key_size));
     self->cache_.emplace(self->domain_.get(), self->mr_mode_, keys.key_bytes, keys.own,
-                         !settings.mr_cache_disable);
+                         !settings.mr_cache_disable, self->guard_);
     return self;
 }
 

@@ -10,6 +10,7 @@
 #include "common/ofi/device_list.hpp"
 #include "common/ofi/exposed_regions.hpp"
 #include "common/ofi/fid.hpp"
+#include "common/ofi/key_guard.hpp"
 #include "common/ofi/memory_region.hpp"
 #include "common/ofi/registration_cache.hpp"
 #include "common/util/error.hpp"
@@ -58,6 +59,9 @@ class Domain : public std::enable_shared_from_this<Domain> {
     /// Undoes one register_memory; the value is empty afterwards.
     static void deregister(Registration& registration) noexcept;
 
+    /// For calls that take in what peers send.
+    [[nodiscard]] KeyGuard& key_guard() noexcept { return guard_; }
+
     [[nodiscard]] std::size_t registrations() const { return cache_->regions(); }
 
   private:
@@ -69,6 +73,7 @@ class Domain : public std::enable_shared_from_this<Domain> {
     std::uint64_t access_;
     FabricPtr fabric_;
     DomainPtr domain_;
+    KeyGuard guard_;
     std::optional<RegistrationCache> cache_;
     ExposedRegions exposed_;
 };

@@ -31,10 +31,16 @@ constexpr std::array kTable{
     Quirk{"psm3", kAny, kNoEnd, kHardware, kCheap, false, 0, "net 5.2"},
     Quirk{"psm2", kAny, kNoEnd, kHardware, kCheap, false, 0, "architecture 4.14"},
     Quirk{"ucx", kAny, kNoEnd, kHardware, kCheap, false, 0, "architecture 4.1"},
-    Quirk{"tcp", version(1, 18), kNoEnd, kNative, kCheap, false, 0,
+    Quirk{"tcp", version(1, 18), version(1, 19), kNative, kCheap, false, 0,
+          "architecture 4.1, 4.4; net 5.2; its locks around keys hold from 1.18.2 on", "", true, false, false, true, false},
+    Quirk{"tcp", version(1, 19), kNoEnd, kNative, kCheap, false, 0,
           "architecture 4.1, 4.4; net 5.2"},
-    Quirk{"net", kAny, version(1, 18), kNative, kCheap, false, 0, "architecture 4.1; P21"},
-    Quirk{"tcp;ofi_rxm", kAny, kNoEnd, kLayered, kCostly, false, 0,
+    Quirk{"net", kAny, version(1, 18), kNative, kCheap, false, 0,
+          "architecture 4.1; P21; arriving writes are lost beside registrations", "", true, false, false, true, false},
+    Quirk{"tcp;ofi_rxm", kAny, version(1, 18), kLayered, kCostly, false, 0,
+          "architecture 4.4; P1, P5, P21; a connection that ends in the middle of a read frees that read twice, so large messages "
+          "are written", "", true, false, false, true, true, {"FI_OFI_RXM_USE_RNDV_WRITE", "1"}},
+    Quirk{"tcp;ofi_rxm", version(1, 18), kNoEnd, kLayered, kCostly, false, 0,
           "architecture 4.4; P1, P5, P21"},
     Quirk{"net;ofi_rxm", kAny, kNoEnd, kLast, kCostly, false, 0,
           "A8: layered over a native provider"},
@@ -79,6 +85,15 @@ const Quirk& quirk_for(std::string_view provider, std::uint32_t libfabric_versio
         if (row.name == provider && row.from <= libfabric_version && libfabric_version < row.below)
             return row;
     return kNeutral;
+}
+
+std::vector<EnvironmentDefault> variables_for(std::string_view list, std::uint32_t libfabric_version) {
+    std::vector<EnvironmentDefault> found;
+    for (const Quirk& row : kTable)
+        if (row.variable.name != nullptr && row.from <= libfabric_version && libfabric_version < row.below &&
+            names_provider(list, row.name))
+            found.push_back(row.variable);
+    return found;
 }
 
 std::size_t preference_order(std::string_view provider, std::uint32_t libfabric_version) noexcept {

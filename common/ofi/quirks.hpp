@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
+
+#include "common/util/settings.hpp"
 
 namespace duofi::ofi {
 
@@ -42,7 +45,12 @@ struct Quirk {
     bool prefers_writes = false;  ///< AUTO moves large messages by writes with immediate data, not by tagged messages
     bool writes_take_receives = false;  ///< a write with data ends a receive posted at its target, and its completion names it
     bool tells_refusals = true;  ///< a one-sided access that the target refuses ends with an error where it was posted
+    bool guards_keys = true;     ///< memory may be registered while another thread takes in what peers send
+    EnvironmentDefault variable{};  ///< set while libfabric reads its environment, if the user names the provider
 };
+
+/// The variables of the rows whose provider the list names (see names_provider).
+[[nodiscard]] std::vector<EnvironmentDefault> variables_for(std::string_view list, std::uint32_t libfabric_version);
 
 /// The first row that applies (case matters), or a neutral row (preference unknown) when there is
 /// none.

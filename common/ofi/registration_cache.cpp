@@ -12,8 +12,9 @@
 namespace duofi::ofi {
 
 RegistrationCache::RegistrationCache(fid_domain* domain, std::uint64_t mr_mode, std::size_t key_bytes,
-                                     bool own_keys, bool share)
+                                     bool own_keys, bool share, KeyGuard& guard)
     : domain_(domain),
+      guard_(guard),
       mr_mode_(mr_mode),
       own_keys_(own_keys),
       share_(share && (mr_mode & FI_MR_ENDPOINT) == 0),
@@ -35,6 +36,7 @@ Status RegistrationCache::open_region(MemoryRegion& region, std::uint64_t access
     attributes.iov_count = 1;
     attributes.access = access;
     attributes.requested_key = region.own_key;
+    const auto keys = guard_.hold();
     int code = open_into(region.fid, [&](fid_mr** mr) {
         return fi_mr_regattr(domain_, &attributes, 0, mr);
     });
@@ -92,7 +94,10 @@ void RegistrationCache::release_held(MemoryRegion* region) noexcept {
 // Lock held: nobody else can take the last one meanwhile.
 void RegistrationCache::drop_reference(MemoryRegion* region) noexcept {
     if (region->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    region->fid.reset();  // the key stays taken until the provider has let go of it (P7)
+    {
+        const auto keys = guard_.hold();
+        region->fid.reset();  // the key stays taken until the provider has let go of it (P7)
+    }
     if (region->has_own_key) keys_.release(region->own_key);
     --open_;
     delete region;

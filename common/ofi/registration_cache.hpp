@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "common/ofi/key_allocator.hpp"
+#include "common/ofi/key_guard.hpp"
 #include "common/ofi/memory_region.hpp"
 #include "common/util/error.hpp"
 #include "common/util/interval_map.hpp"
@@ -17,8 +18,9 @@ namespace duofi::ofi {
 class RegistrationCache {
   public:
     /// `share` = later registrations inside a registered range reuse it (off: OFI_NCCL_MR_CACHE_DISABLE).
+    /// `guard` outlives the cache.
     RegistrationCache(fid_domain* domain, std::uint64_t mr_mode, std::size_t key_bytes, bool own_keys,
-                      bool share);
+                      bool share, KeyGuard& guard);
 
     /// Registers [address, address+length) for `access` (FI_SEND | FI_RECV ...). `endpoint` is the one the
     /// region is bound to where FI_MR_ENDPOINT was granted, else ignored. Errors: invalid_argument for a range
@@ -38,6 +40,7 @@ class RegistrationCache {
     [[nodiscard]] Status open_region(MemoryRegion& region, std::uint64_t access, fid_ep* endpoint);
 
     fid_domain* domain_;
+    KeyGuard& guard_;
     std::uint64_t mr_mode_;
     bool own_keys_;
     bool share_;

@@ -65,9 +65,10 @@ class Rails {
     [[nodiscard]] bool any_lost() const noexcept {
         return std::any_of(rails_.begin(), rails_.begin() + count_, [](const Rail& rail) { return rail.peer->lost; });
     }
-    /// A write has come, over any of them: the peer lives.
+    /// A write has come, over any of them: the peer lives. Which one it was is not known, and so not reached() by it.
     void heard() noexcept {
-        for (std::size_t i = 0; i < count_; ++i) ++rails_[i].peer->heard;
+        for (std::size_t i = 0; i < count_; ++i)
+            if (rails_[i].peer->heard != 0) ++rails_[i].peer->heard;
     }
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
     [[nodiscard]] const Rail& operator[](std::size_t i) const noexcept { return rails_[i]; }

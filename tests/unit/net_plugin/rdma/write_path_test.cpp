@@ -1,5 +1,8 @@
 // Large messages by writes over one and several rails (net contract 5.4, 5.5; T11, T20).
 // Units: net_plugin/rdma/write_path, net_plugin/rdma/write_probe, net_plugin/comms/rails.
+#include <algorithm>
+#include <thread>
+
 #include "net_plugin/rdma/write_probe.hpp"
 #include "tests/unit/net_plugin/rdma/rdma_side.hpp"
 
@@ -86,6 +89,32 @@ TEST_P(WritePath, a_registration_that_only_a_transfer_holds_is_shared_with_nobod
     EXPECT_EQ(b->ofi().domain().registrations(), 2 * one);
     EXPECT_TRUE(drop_memory_handle(again));
     EXPECT_EQ(b->ofi().domain().registrations(), one);
+}
+
+// The table of keys is looked up for each write that comes (quirk guards_keys).
+TEST_P(WritePath, registrations_beside_traffic_lose_no_write) {
+    open();
+    Buffer out(*link.send.get(), 1 << 18), in(*link.recv.get(), 1 << 18);
+    std::vector<std::jthread> others;
+    for (unsigned first = 0; first < 2; ++first) {
+        others.emplace_back([&, first](const std::stop_token& done) {
+            std::vector<std::vector<unsigned char>> memory(64);
+            std::vector<void*> handles;
+            for (auto& bytes : memory) bytes.resize(4096);
+            for (unsigned turn = first; !done.stop_requested(); ++turn) {
+                for (auto& bytes : memory) handles.push_back(*link.recv->register_memory(bytes.data(), bytes.size()));
+                std::rotate(handles.begin(), handles.begin() + turn % handles.size(), handles.end());
+                for (void* handle : handles) EXPECT_TRUE(drop_memory_handle(handle));
+                handles.clear();
+            }
+        });
+    }
+    for (int i = 0; i < 2000 && !HasFailure(); ++i) {
+        Request* receive = receive_into(in, in.bytes.size(), 1);
+        (void)finish({send_from(out, 20000, 1), receive});
+    }
+    others.clear();
+    EXPECT_TRUE(log->all().empty()) << log->dump();
 }
 
 TEST_P(WritePath, a_receive_needs_registered_memory) {

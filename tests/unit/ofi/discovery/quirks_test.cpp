@@ -12,6 +12,27 @@ constexpr std::uint32_t k1_17 = 0x10011;
 constexpr std::uint32_t k1_18 = 0x10012;
 constexpr std::uint32_t k2_1 = 0x20001;
 
+TEST(Quirks, VariablesAreOfProvidersThatTheUserNames) {
+    const auto names = [](const char* list, std::uint32_t version) {
+        std::string text;
+        for (const EnvironmentDefault& variable : variables_for(list, version)) text += variable.name;
+        return text;
+    };
+    const std::uint32_t old = 1u << 16 | 17;
+    EXPECT_EQ(names("tcp;ofi_rxm", old), "FI_OFI_RXM_USE_RNDV_WRITE");
+    EXPECT_EQ(names("shm,tcp", old), "FI_OFI_RXM_USE_RNDV_WRITE");
+    EXPECT_EQ(names("tcp;ofi_rxm", old + 1), "") << "repaired";
+    for (const char* list : {"", "net", "verbs;ofi_rxm", "^tcp"}) EXPECT_EQ(names(list, old), "") << list;
+}
+
+TEST(Quirks, NetGuardsItsKeysFromOneReleaseOn) {
+    const std::uint32_t old = 1u << 16 | 17;
+    EXPECT_FALSE(quirk_for("net", old).guards_keys);
+    EXPECT_FALSE(quirk_for("tcp", old + 1).guards_keys);
+    EXPECT_TRUE(quirk_for("tcp", old + 2).guards_keys);
+    for (const char* provider : {"tcp;ofi_rxm", "shm", "efa", "no such one"}) EXPECT_TRUE(quirk_for(provider, old).guards_keys);
+}
+
 TEST(Quirks, EfaIsGatedOnThePackedVersionStrictly) {
     EXPECT_FALSE(efa_version_ok("efa", 0x10015));
     EXPECT_TRUE(efa_version_ok("efa", 0x10016));
