@@ -110,10 +110,9 @@ class Steps : public InitSteps {
 
     Status create_plugin(const InitContext& context) override {
         PropertyPolicy policy;
-        policy.protocol = context.protocol.kind;
         policy.latency_us = context.platform.latency_us;
         policy.domain_per_thread = context.platform.domain_per_thread;
-        policy.max_tag = ofi::PortTable::kMaxPorts;
+        policy.max_comms = ofi::most_comms(rules_.written);
         policy.tells_origins = neuron_;
         for (const ofi::RailInfos& rails : state_->groups) {
             const DeviceProperties properties = make_properties(facts_of(rails), policy);
@@ -197,7 +196,7 @@ ncclResult_t init(ncclDebugLogger_t logger, int table_version, TableFamily famil
     ofi::settle_writes(context.protocol.kind == ProtocolKind::rdma);
     std::unique_ptr<State> state = steps.take();
     set_connect_timeout(static_cast<Nanoseconds>(context.settings.connect_timeout_s * kSecond));
-    set_handle_provider(ofi::provider_mark(state->list.provider));
+    set_handle_provider(ofi::provider_mark(ofi::wire_name(state->list.provider, fi_version())));
     g_mark.store(&state->fork_mark, std::memory_order_release);
     set_plugin(state.get());
     g_state.store(state.release(), std::memory_order_release);

@@ -30,12 +30,6 @@ int reported_speed(const DeviceFacts& facts) {
     return static_cast<int>(facts.speed_mbps > 0 ? std::min(facts.speed_mbps, kIntMax) : kFallbackSpeedMbps);
 }
 
-int max_comms(const PropertyPolicy& policy) {
-    if (policy.protocol == ProtocolKind::rdma) return kRdmaMaxComms;
-    if (policy.max_tag == 0 || policy.max_tag > static_cast<std::uint64_t>(kIntMax)) return INT_MAX;
-    return static_cast<int>(policy.max_tag);
-}
-
 std::size_t max_message(const DeviceFacts& facts) {
     const auto bound = static_cast<std::size_t>(kIntMax);
     return facts.max_msg_bytes == 0 ? bound : std::min(facts.max_msg_bytes, bound);
@@ -116,7 +110,7 @@ DeviceProperties make_properties(const DeviceFacts& facts, const PropertyPolicy&
     out.speed_mbps = reported_speed(facts);
     out.port = facts.port;
     out.latency_us = static_cast<float>(policy.latency_us);
-    out.max_comms = max_comms(policy);
+    out.max_comms = policy.max_comms;
     out.max_p2p_bytes = max_message(facts);
     out.max_coll_bytes = out.max_p2p_bytes;
     out.max_write_inline_bytes = facts.inject_bytes;

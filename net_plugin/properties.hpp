@@ -12,13 +12,11 @@
 #include "common/abi/net_v6.h"
 #include "common/memory/registration_policy.hpp"
 #include "common/ofi/rail_groups.hpp"
-#include "net_plugin/protocol_select.hpp"
 
 namespace duofi::net {
 
 inline constexpr int kFallbackSpeedMbps = 10'000;  ///< net contract 6.4
 inline constexpr int kMaxGroupReceives = 8;        ///< architecture 5
-inline constexpr int kRdmaMaxComms = 32'768;       ///< net contract 3.8
 inline constexpr std::size_t kBusIdBytes = 32;  ///< callers copy the last path component into this
 
 /// What discovery and the endpoint know about one device.
@@ -41,11 +39,9 @@ struct DeviceFacts {
 
 /// What holds for all devices of one init.
 struct PropertyPolicy {
-    ProtocolKind protocol = ProtocolKind::sendrecv;
     double latency_us = 75.0;        ///< Platform::latency_us
     bool domain_per_thread = false;  ///< Platform::domain_per_thread
-    std::uint64_t max_tag =
-        0;  ///< SENDRECV: largest tag that tells comms apart; 0 = no limit known
+    int max_comms = 1;           ///< ofi::most_comms
     bool dmabuf_viable = false;  ///< gate G1
     memory::GdrState gdr = memory::GdrState::unknown;
     bool tells_origins = false;  ///< peers are told from where the provider counts addresses: it need not be 0

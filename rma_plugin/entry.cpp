@@ -78,7 +78,7 @@ ncclResult_t get_properties(int index, ncclNetProperties_v12_t* properties) {
     const auto ready = prepare_process();
     if (!ready) return abi::result_of(ready.error());
     if (find_device(**ready, index, "getProperties") == nullptr) return ncclInvalidArgument;
-    *properties = properties_of((*ready)->list.devices[static_cast<std::size_t>(index)], index);
+    *properties = properties_of((*ready)->list.devices[static_cast<std::size_t>(index)], index, (*ready)->reported);
     return ncclSuccess;
 }
 
@@ -124,7 +124,7 @@ namespace {
 // The handles are freed after connect (C-2).
 Result<std::vector<ofi::ListenHandle>> read_handles(void* handles[], int nranks, int rank, ListenComm& listener) {
     const auto endpoint = listener.share_endpoint();
-    const std::uint32_t mark = ofi::provider_mark(endpoint->domain().device().provider);
+    const std::uint32_t mark = ofi::provider_mark(ofi::wire_name(endpoint->domain().device().provider, fi_version()));
     std::vector<ofi::ListenHandle> read(static_cast<std::size_t>(nranks));
     for (int i = 0; i < nranks; ++i) {
         auto handle = read_handle(handles[i], mark);

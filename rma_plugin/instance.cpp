@@ -60,10 +60,12 @@ Status grant_one_sided(Process& made) {
 
 // What the net tables show as one device is one here, under the name of its first NIC and as fast: callers merge the lists by
 // name (L-20). Puts and gets use that NIC.
-Status take_leaders(Process& made, const topology::Platform& platform) {
+Status group_devices(Process& made, const topology::Platform& platform) {
     ofi::RailRules rules;
     const std::optional<bool> settled = ofi::settled_writes();
     rules.written = settled ? *settled : ofi::writes_planned(made.settings, platform);
+    made.reported = {static_cast<float>(platform.latency_us), ofi::most_comms(rules.written)};
+    ofi::show_writes(rules.written);
     if (!rules.written) return {};
     rules.sort_by_function = platform.aws;
     rules.tree = ofi::machine_tree;
@@ -91,7 +93,7 @@ Result<Process*> prepare_locked() {
     const topology::Platform platform = topology::pick_platform(made->settings, topology::read_product_name());
     DUOFI_ASSIGN(made->list, ofi::discover(made->settings, ofi::tagged_requirements(made->settings), platform));
     made->settings = topology::effective_settings(made->settings, platform, ofi::efa_name());
-    DUOFI_TRY(take_leaders(*made, platform));
+    DUOFI_TRY(group_devices(*made, platform));
     DUOFI_TRY(grant_one_sided(*made));
     if (g_pool == nullptr) g_pool = new EndpointPool;
     g_process.store(made.release(), std::memory_order_release);

@@ -17,6 +17,7 @@
 #include "common/util/fork_mark.hpp"
 #include "common/util/mutex.hpp"
 #include "rma_plugin/caller_objects.hpp"
+#include "rma_plugin/properties.hpp"
 
 namespace duofi::rma {
 
@@ -25,6 +26,7 @@ struct Process {
     Settings settings;
     ofi::DeviceList list;                      ///< the devices of the net tables; the strings callers see
     std::deque<ofi::DeviceInfo> one_sided;     ///< the same devices with what one-sided operations need granted
+    ReportedForAll reported;
     ForkMark fork_mark;
 };
 

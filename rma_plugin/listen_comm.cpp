@@ -20,7 +20,7 @@ Status ListenComm::open(ofi::ListenHandle& out) {
     const std::scoped_lock lock(endpoint_->mutex());
     port_ = endpoint_->ports().open(this);
     if (port_ == 0) return fail(Errc::no_memory, "ports");
-    out.provider = ofi::provider_mark(endpoint_->domain().device().provider);
+    out.provider = ofi::provider_mark(ofi::wire_name(endpoint_->domain().device().provider, fi_version()));
     out.port = port_;
     out.nonce = nonce_;
     out.name = endpoint_->name();

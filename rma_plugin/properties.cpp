@@ -10,12 +10,11 @@ namespace duofi::rma {
 namespace {
 
 constexpr int kQueueMultiplier = 8;       // architecture 6; a power of two
-constexpr int kMaxComms = 1024;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // MAX_NET_SIZE
 
 }  // namespace
 
-ncclNetProperties_v12_t properties_of(const ofi::DeviceInfo& device, int index) noexcept {
+ncclNetProperties_v12_t properties_of(const ofi::DeviceInfo& device, int index, const ReportedForAll& all) noexcept {
     ncclNetProperties_v12_t out;
     std::memset(&out, 0, sizeof(out));  // padding too: callers do not clear it
     out.name = const_cast<char*>(device.name.c_str());  // callers only read; the ABI lacks the const
@@ -26,7 +25,8 @@ ncclNetProperties_v12_t properties_of(const ofi::DeviceInfo& device, int index) 
     out.regIsGlobal = (memory::expanded_mr_mode(mr_mode) & memory::kModeEndpoint) == 0 ? 1 : 0;
     out.speed = device.speed_mbps;
     out.port = device.port;
-    out.maxComms = kMaxComms;
+    out.latency = all.latency_us;
+    out.maxComms = all.max_comms;
     out.maxRecvs = kQueueMultiplier;
     out.netDeviceType = NCCL_NET_DEVICE_GIN_PROXY;  // L-18
     out.vProps.ndevs = 1;

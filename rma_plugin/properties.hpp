@@ -6,8 +6,15 @@
 
 namespace duofi::rma {
 
-/// Every field is written. The strings are those of `device` (L-22); name, guid, path and speed are what the net tables
-/// show for the same index (L-20, A9).
-[[nodiscard]] ncclNetProperties_v12_t properties_of(const ofi::DeviceInfo& device, int index) noexcept;
+/// What holds for all devices.
+struct ReportedForAll {
+    float latency_us = 0;
+    int max_comms = 1;
+};
+
+/// Every field is written. The strings are those of `device` (L-22); all that callers take from the first table they ask is what
+/// the net tables show for the same index (L-20, A9).
+[[nodiscard]] ncclNetProperties_v12_t properties_of(const ofi::DeviceInfo& device, int index,
+                                                    const ReportedForAll& all) noexcept;
 
 }  // namespace duofi::rma

@@ -13,10 +13,9 @@ namespace duofi::ofi {
 void Endpoint::post_receive(RxPacket* packet) noexcept {
     packet->references = 0;
     ++posted_;
-    const ssize_t code = [&] {
-        const auto keys = domain_->key_guard().hold();
+    const ssize_t code = take_in([&] {
         return fi_recv(ep_.get(), packet->data, packet_bytes_, packet->descriptor, FI_ADDR_UNSPEC, &packet->op.context);
-    }();
+    });
     if (code == 0) return;
     --posted_;
     packet->next = unposted_;

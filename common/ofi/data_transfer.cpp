@@ -37,16 +37,15 @@ Posted Endpoint::post_tagged_send(Peer& peer, const void* data, std::size_t size
                                   std::uint64_t tag, Operation& operation) noexcept {
     if (peer.gone()) return Posted::lost;
     if (peer.data_in_flight >= kMaxInFlight) return Posted::again;
-    return data_posted(peer, fi_tsend(ep_.get(), data, size, descriptor, peer.address, tag, &operation.context));
+    return data_posted(
+        peer, post([&] { return fi_tsend(ep_.get(), data, size, descriptor, peer.address, tag, &operation.context); }));
 }
 
 Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, void* descriptor,
                                      std::uint64_t tag, Operation& operation) noexcept {
     if (peer.gone()) return Posted::lost;
-    const ssize_t code = [&] {
-        const auto keys = domain_->key_guard().hold();
-        return fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation.context);
-    }();
+    const ssize_t code = take_in(
+        [&] { return fi_trecv(ep_.get(), data, size, descriptor, FI_ADDR_UNSPEC, tag, 0, &operation.context); });
     if (code == 0) return Posted::yes;
     if (code == -FI_EAGAIN || code == -FI_ENOMEM) return Posted::again;  // shm: its receives are used up
     lose_peer(peer, error_text(code));
@@ -56,8 +55,9 @@ Posted Endpoint::post_tagged_receive(Peer& peer, void* data, std::size_t size, v
 Posted Endpoint::post_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
                             std::uint64_t address, std::uint64_t key, Operation& operation) noexcept {
     if (peer.gone()) return Posted::lost;
-    return data_posted(peer, fi_write(ep_.get(), data, size, descriptor, peer.address, address, key,
-                                      &operation.context));
+    return data_posted(peer, post([&] {
+        return fi_write(ep_.get(), data, size, descriptor, peer.address, address, key, &operation.context);
+    }));
 }
 
 Posted Endpoint::post_written(Peer& peer, const void* data, std::size_t size, void* descriptor, std::uint64_t address,
@@ -65,8 +65,9 @@ Posted Endpoint::post_written(Peer& peer, const void* data, std::size_t size, vo
     if (peer.gone()) return Posted::lost;
     if (peer.data_in_flight >= kMaxInFlight) return Posted::again;
     const std::uint64_t told = carries_sizes_ ? static_cast<std::uint64_t>(size) << 32 | word : word;
-    return data_posted(peer, fi_writedata(ep_.get(), data, size, descriptor, told, peer.address, address, key,
-                                          &operation.context));
+    return data_posted(peer, post([&] {
+        return fi_writedata(ep_.get(), data, size, descriptor, told, peer.address, address, key, &operation.context);
+    }));
 }
 
 Posted Endpoint::post_placed_write(Peer& peer, const void* data, std::size_t size, void* descriptor,
@@ -78,9 +79,10 @@ Posted Endpoint::post_placed_write(Peer& peer, const void* data, std::size_t siz
     const fi_msg_rma message{&bytes, &descriptor, 1, peer.address, &target, 1, &operation.context, 0};
     const std::uint64_t flags = FI_COMPLETION | (inject ? FI_INJECT : 0);
     bool& tells = inject ? injects_tell_placed_ : writes_tell_placed_;
-    ssize_t code = tells ? fi_writemsg(ep_.get(), &message, flags | FI_DELIVERY_COMPLETE) : -FI_EOPNOTSUPP;
+    const auto write = [&](std::uint64_t how) { return post([&] { return fi_writemsg(ep_.get(), &message, how); }); };
+    ssize_t code = tells ? write(flags | FI_DELIVERY_COMPLETE) : -FI_EOPNOTSUPP;
     if (refuses_flags(code)) {
-        code = fi_writemsg(ep_.get(), &message, flags);
+        code = write(flags);
         if (!refuses_flags(code)) tells = false;  // it was the flag, not the write
     }
     return data_posted(peer, code);
@@ -97,8 +99,9 @@ std::size_t Endpoint::inject_limit() const noexcept {
 Posted Endpoint::post_read(Peer& peer, void* data, std::size_t size, void* descriptor, std::uint64_t address,
                            std::uint64_t key, Operation& operation) noexcept {
     if (peer.gone()) return Posted::lost;
-    return data_posted(peer, fi_read(ep_.get(), data, size, descriptor, peer.address, address, key,
-                                     &operation.context));
+    return data_posted(peer, post([&] {
+        return fi_read(ep_.get(), data, size, descriptor, peer.address, address, key, &operation.context);
+    }));
 }
 
 }  // namespace duofi::ofi

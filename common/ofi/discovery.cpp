@@ -42,7 +42,12 @@ Answer ask(const Requirements& needs, const std::string& provider, bool with_wan
     fi_info* list = nullptr;
     std::optional<int> code;
     const auto call = [&] { code = fi_getinfo(effective_api_version(needs), nullptr, nullptr, 0, hints.get(), &list); };
-    std::call_once(first, [&] { with_environment_defaults(variables, call); });
+    std::call_once(first, [&] {
+        for (const EnvironmentDefault& variable : variables)
+            if (!environment_value(variable.name))
+                log::info(log::init | log::net, messages::kVariableForLibfabric, variable.name, variable.value);
+        with_environment_defaults(variables, call);
+    });
     if (!code) call();
     return {*code, InfoPtr(list)};
 }

@@ -24,7 +24,7 @@ Domain::Domain(const DeviceInfo& device, const Settings& settings, std::uint64_t
       settings_(settings),
       mr_mode_(memory::expanded_mr_mode(static_cast<std::uint64_t>(device.info->domain_attr->mr_mode))),
       access_(access),
-      guard_(allows_remote_access() && !quirk_for(device.provider, fi_version()).guards_keys) {}
+      guard_(allows_remote_access() ? quirk_for(device.provider, fi_version()).key_lookups : KeyLookups::guarded) {}
 
 Domain::~Domain() = default;
 

@@ -187,10 +187,7 @@ void Endpoint::poll() noexcept {
 
 std::size_t Endpoint::drain_completions(std::size_t batch) noexcept {
     fi_cq_tagged_entry entries[kMaxBatch];
-    const ssize_t got = [&] {
-        const auto keys = domain_->key_guard().hold();
-        return fi_cq_read(cq_.get(), entries, batch);
-    }();
+    const ssize_t got = take_in([&] { return fi_cq_read(cq_.get(), entries, batch); });
     if (got > 0) {
         dispatch({entries, static_cast<std::size_t>(got)});
         return static_cast<std::size_t>(got);

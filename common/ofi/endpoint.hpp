@@ -192,6 +192,17 @@ class Endpoint {
     void flush_dirty(Peer& peer) noexcept;
     void enqueue_staged(Peer& peer) noexcept;
     void post_queued(Peer& peer) noexcept;
+    /// Each call that posts, and each that takes in what peers sent: beside registrations where the provider bears that.
+    template <typename Call>
+    ssize_t post(Call call) noexcept {
+        const auto keys = domain_->key_guard().hold_for_post();
+        return call();
+    }
+    template <typename Call>
+    ssize_t take_in(Call call) noexcept {
+        const auto keys = domain_->key_guard().hold();
+        return call();
+    }
     void drop_queued(Peer& peer) noexcept;
     [[nodiscard]] std::size_t packet_limit(const Peer& peer) const noexcept {
         return peer.packet_limit < packet_bytes_ ? peer.packet_limit : packet_bytes_;

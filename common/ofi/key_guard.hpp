@@ -1,23 +1,31 @@
-// What keeps registrations and arriving accesses apart where the provider does not: libfabric's net up to 1.17 looks the key of
-// each write up in a tree that another thread may be changing (its locks are void there, up to 1.18.1). A key that is not found at
-// that moment costs the write and all that follows it on the connection, and nobody is told. Any thread.
+// What keeps registrations and arriving accesses apart where the provider does not: libfabric's tcp up to 1.18.1 looks the key of
+// each access up in a tree that another thread may be changing, since its locks are void there. A key that is not found at that
+// moment costs the write and all that follows it on the connection, and nobody is told. Any thread.
 #pragma once
 
 #include <mutex>
+
+#include "common/ofi/quirks.hpp"
 
 namespace duofi::ofi {
 
 class KeyGuard {
   public:
-    explicit KeyGuard(bool needed) : needed_(needed) {}
-    /// For one call that changes the provider's keys, or may take in what a peer sent. A leaf: nothing is locked inside. Holds
-    /// nothing where it is not needed.
-    [[nodiscard]] std::unique_lock<std::mutex> hold() noexcept {
-        return needed_ ? std::unique_lock<std::mutex>(mutex_) : std::unique_lock<std::mutex>();
+    explicit KeyGuard(KeyLookups lookups) : lookups_(lookups) {}
+    /// For one call that changes the provider's keys, or takes in what peers sent. A leaf: no other lock is taken inside, no line
+    /// is logged. Holds nothing where it is not needed.
+    [[nodiscard]] std::unique_lock<std::mutex> hold() noexcept { return hold_if(lookups_ != KeyLookups::guarded); }
+    /// For one call that posts.
+    [[nodiscard]] std::unique_lock<std::mutex> hold_for_post() noexcept {
+        return hold_if(lookups_ == KeyLookups::bare_in_posts_too);
     }
 
   private:
-    const bool needed_;
+    [[nodiscard]] std::unique_lock<std::mutex> hold_if(bool needed) noexcept {
+        return needed ? std::unique_lock<std::mutex>(mutex_) : std::unique_lock<std::mutex>();
+    }
+
+    const KeyLookups lookups_;
     std::mutex mutex_;
 };
 

@@ -24,7 +24,7 @@ struct ListenHandle {
 inline constexpr std::size_t kListenHandleBytes = 64;
 static_assert(4 + 4 + 4 + 4 + sizeof(Nonce) + EndpointName::kMaxBytes <= kListenHandleBytes);
 
-/// Number that tells providers apart on the wire.
+/// Number that tells providers, as wire_name() calls them, apart on the wire.
 [[nodiscard]] std::uint32_t provider_mark(std::string_view provider) noexcept;
 
 /// Writes kListenHandleBytes. `magic` tells the kinds of handles apart.

@@ -116,8 +116,9 @@ void Endpoint::enqueue_staged(Peer& peer) noexcept {
 void Endpoint::post_queued(Peer& peer) noexcept {
     while (peer.queue_head != nullptr && peer.in_flight < kMaxInFlight) {
         TxPacket* packet = peer.queue_head;
-        const ssize_t code = fi_send(ep_.get(), packet->data, packet->used, packet->descriptor,
-                                     peer.address, &packet->op.context);
+        const ssize_t code = post([&] {
+            return fi_send(ep_.get(), packet->data, packet->used, packet->descriptor, peer.address, &packet->op.context);
+        });
         if (code == -FI_EAGAIN) {
             if (peer.blocked_since == 0) peer.blocked_since = now_ns();
             return;

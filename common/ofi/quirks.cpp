@@ -18,6 +18,8 @@ constexpr Preference kNative = Preference::native_tcp;
 constexpr Preference kLayered = Preference::layered_tcp;
 constexpr Preference kLast = Preference::last_resort;
 constexpr Preference kByName = Preference::by_name;
+constexpr KeyLookups kBare = KeyLookups::bare;
+constexpr KeyLookups kBareInPosts = KeyLookups::bare_in_posts_too;
 constexpr EndpointCost kCheap = EndpointCost::cheap;
 constexpr EndpointCost kCostly = EndpointCost::expensive;
 
@@ -32,18 +34,20 @@ constexpr std::array kTable{
     Quirk{"psm2", kAny, kNoEnd, kHardware, kCheap, false, 0, "architecture 4.14"},
     Quirk{"ucx", kAny, kNoEnd, kHardware, kCheap, false, 0, "architecture 4.1"},
     Quirk{"tcp", version(1, 18), version(1, 19), kNative, kCheap, false, 0,
-          "architecture 4.1, 4.4; net 5.2; its locks around keys hold from 1.18.2 on", "", true, false, false, true, false},
+          "architecture 4.1, 4.4; net 5.2; its locks around keys are void before 1.18.2", "", true, false, false, true, kBareInPosts},
     Quirk{"tcp", version(1, 19), kNoEnd, kNative, kCheap, false, 0,
           "architecture 4.1, 4.4; net 5.2"},
     Quirk{"net", kAny, version(1, 18), kNative, kCheap, false, 0,
-          "architecture 4.1; P21; arriving writes are lost beside registrations", "", true, false, false, true, false},
+          "architecture 4.1; P21; writes that arrive beside registrations are lost", "", true, false, false, true, kBare},
     Quirk{"tcp;ofi_rxm", kAny, version(1, 18), kLayered, kCostly, false, 0,
           "architecture 4.4; P1, P5, P21; a connection that ends in the middle of a read frees that read twice, so large messages "
-          "are written", "", true, false, false, true, true, {"FI_OFI_RXM_USE_RNDV_WRITE", "1"}},
-    Quirk{"tcp;ofi_rxm", version(1, 18), kNoEnd, kLayered, kCostly, false, 0,
+          "are written", "", true, false, false, true, KeyLookups::guarded, {"FI_OFI_RXM_USE_RNDV_WRITE", "1"}},
+    Quirk{"tcp;ofi_rxm", version(1, 18), version(1, 19), kLayered, kCostly, false, 0,
+          "architecture 4.4; P1, P5, P21; keys as in tcp of 1.18", "", true, false, false, true, kBareInPosts},
+    Quirk{"tcp;ofi_rxm", version(1, 19), kNoEnd, kLayered, kCostly, false, 0,
           "architecture 4.4; P1, P5, P21"},
     Quirk{"net;ofi_rxm", kAny, kNoEnd, kLast, kCostly, false, 0,
-          "A8: layered over a native provider"},
+          "A8: layered over a native provider; keys as in net", "", true, false, false, true, kBareInPosts},
     Quirk{"verbs;ofi_rxd", kAny, kNoEnd, kLast, kCostly, false, 0, "net 5.2: datagram layer"},
     Quirk{"psm", kAny, kNoEnd, kLast, kCheap, false, 0, "superseded by its successors"},
     Quirk{"shm", kAny, kNoEnd, kByName, kCheap, true, 100000,
@@ -91,9 +95,16 @@ std::vector<EnvironmentDefault> variables_for(std::string_view list, std::uint32
     std::vector<EnvironmentDefault> found;
     for (const Quirk& row : kTable)
         if (row.variable.name != nullptr && row.from <= libfabric_version && libfabric_version < row.below &&
-            names_provider(list, row.name))
+            !trimmed(list).empty() && admits_provider(list, row.name))
             found.push_back(row.variable);
     return found;
+}
+
+std::string wire_name(std::string_view provider, std::uint32_t libfabric_version) {
+    std::string text(provider);
+    const EnvironmentDefault& variable = quirk_for(provider, libfabric_version).variable;
+    if (variable.name == nullptr) return text;
+    return text + ' ' + variable.name + '=' + environment_value(variable.name).value_or(variable.value);
 }
 
 std::size_t preference_order(std::string_view provider, std::uint32_t libfabric_version) noexcept {

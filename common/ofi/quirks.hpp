@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,13 @@ enum class Preference : std::uint8_t {
     by_name,      ///< only when the user names it
 };
 
+/// May memory be registered while another thread takes in what peers send, which looks keys up?
+enum class KeyLookups : std::uint8_t {
+    guarded,            ///< yes
+    bare,               ///< no
+    bare_in_posts_too,  ///< no, and posting takes things in too
+};
+
 /// One row. A row applies when `name` equals the provider name and from <= libfabric version <
 /// below.
 struct Quirk {
@@ -45,12 +53,16 @@ struct Quirk {
     bool prefers_writes = false;  ///< AUTO moves large messages by writes with immediate data, not by tagged messages
     bool writes_take_receives = false;  ///< a write with data ends a receive posted at its target, and its completion names it
     bool tells_refusals = true;  ///< a one-sided access that the target refuses ends with an error where it was posted
-    bool guards_keys = true;     ///< memory may be registered while another thread takes in what peers send
-    EnvironmentDefault variable{};  ///< set while libfabric reads its environment, if the user names the provider
+    KeyLookups key_lookups = KeyLookups::guarded;
+    EnvironmentDefault variable{};  ///< set while libfabric reads its environment, if the user's choice lets the provider through
 };
 
-/// The variables of the rows whose provider the list names (see names_provider).
+/// The variables of the rows whose provider a list that is not empty lets through (see admits_provider).
 [[nodiscard]] std::vector<EnvironmentDefault> variables_for(std::string_view list, std::uint32_t libfabric_version);
+
+/// What the other side must have too: the provider, and where its row has a variable the value in force, since that decides
+/// what goes over the wire.
+[[nodiscard]] std::string wire_name(std::string_view provider, std::uint32_t libfabric_version);
 
 /// The first row that applies (case matters), or a neutral row (preference unknown) when there is
 /// none.

@@ -8,6 +8,7 @@
 
 #include "common/ofi/discovery.hpp"
 #include "common/ofi/handshake.hpp"
+#include "common/ofi/port_table.hpp"
 #include "common/ofi/quirks.hpp"
 #include "common/topology/machine.hpp"
 #include "common/topology/topo_file.hpp"
@@ -22,7 +23,8 @@ namespace {
 
 static_assert(topology::kMaxRails == ofi::kMaxRails);
 
-std::atomic<int> g_written{-1};
+std::atomic<int> g_written{-1};  // what the net tables do; -1: not known
+std::atomic<int> g_shown{-1};    // what the RMA tables took it for when they made their list
 
 using Groups = std::vector<RailInfos>;
 
@@ -100,7 +102,13 @@ bool writes_planned(const Settings& settings, const topology::Platform& platform
     return quirk_for(provider, ::fi_version()).prefers_writes;
 }
 
-void settle_writes(bool written) noexcept { g_written.store(written ? 1 : 0, std::memory_order_release); }
+void settle_writes(bool written) noexcept {
+    g_written.store(written ? 1 : 0, std::memory_order_release);
+    const int shown = g_shown.load(std::memory_order_acquire);
+    if (shown >= 0 && (shown != 0) != written) log::warn(log::init | log::net, messages::kDevicesDiffer);
+}
+
+void show_writes(bool written) noexcept { g_shown.store(written ? 1 : 0, std::memory_order_release); }
 
 std::optional<bool> settled_writes() noexcept {
     const int written = g_written.load(std::memory_order_acquire);
@@ -127,10 +135,17 @@ Result<Groups> rail_groups(const DeviceList& list, const Settings& settings, con
     return wanted == 1 ? groups : widened(groups, wanted, list.libfabric_version);
 }
 
+int most_comms(bool written) noexcept {
+    constexpr int kWritten = 32768;  // as the peer plugin's
+    return written ? kWritten : static_cast<int>(PortTable::kMaxPorts);
+}
+
 int speed_of(const RailInfos& rails) noexcept {
     std::int64_t sum = 0;
-    for (auto rail = rails.begin(); rail != rails.end(); ++rail)
-        if (std::find(rails.begin(), rail, *rail) == rail) sum += rails.front()->speed_mbps;
+    for (auto rail = rails.begin(); rail != rails.end(); ++rail) {
+        const auto same = [&](const DeviceInfo* other) { return other->domain_name == (*rail)->domain_name; };
+        if (std::find_if(rails.begin(), rail, same) == rail) sum += (*rail)->speed_mbps;
+    }
     return static_cast<int>(std::min<std::int64_t>(sum, INT_MAX));
 }
 

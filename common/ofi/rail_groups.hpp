@@ -32,8 +32,10 @@ struct RailRules {
 
 /// Will the net tables move large messages by writes? What the user, else the platform, else the provider says.
 [[nodiscard]] bool writes_planned(const Settings& settings, const topology::Platform& platform);
-/// What they do, once they are initialised: a plan can fail. Any thread.
+/// What they do, once they are initialised: a plan can fail. A warning if the RMA tables had to show another list before. Any thread.
 void settle_writes(bool written) noexcept;
+/// The RMA tables have made their list, for as long as the library is loaded.
+void show_writes(bool written) noexcept;
 [[nodiscard]] std::optional<bool> settled_writes() noexcept;
 
 /// The devices in the order of the list. Without writes each NIC is one. Under RDMA those next to the same accelerator are one,
@@ -42,6 +44,9 @@ void settle_writes(bool written) noexcept;
 /// Errors: invalid_argument when a group is larger than topology::kMaxRails, logged.
 [[nodiscard]] Result<std::vector<RailInfos>> rail_groups(const DeviceList& list, const Settings& settings,
                                                          const RailRules& rules);
+
+/// maxComms of every device: callers take it from whichever kind of table they ask first (net contract 3.8, L-20).
+[[nodiscard]] int most_comms(bool written) noexcept;
 
 /// Mbit/s of all NICs among the rails; a NIC that carries several counts once.
 [[nodiscard]] int speed_of(const RailInfos& rails) noexcept;

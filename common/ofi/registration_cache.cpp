@@ -36,14 +36,13 @@ Status RegistrationCache::open_region(MemoryRegion& region, std::uint64_t access
     attributes.iov_count = 1;
     attributes.access = access;
     attributes.requested_key = region.own_key;
-    const auto keys = guard_.hold();
-    int code = open_into(region.fid, [&](fid_mr** mr) {
-        return fi_mr_regattr(domain_, &attributes, 0, mr);
-    });
-    if (code == 0 && (mr_mode_ & FI_MR_ENDPOINT) != 0) {
-        code = fi_mr_bind(region.fid.get(), &endpoint->fid, 0);
-        if (code == 0) code = fi_mr_enable(region.fid.get());
-    }
+    const int code = [&] {
+        const auto keys = guard_.hold();
+        const int opened = open_into(region.fid, [&](fid_mr** mr) { return fi_mr_regattr(domain_, &attributes, 0, mr); });
+        if (opened != 0 || (mr_mode_ & FI_MR_ENDPOINT) == 0) return opened;
+        const int bound = fi_mr_bind(region.fid.get(), &endpoint->fid, 0);
+        return bound != 0 ? bound : fi_mr_enable(region.fid.get());
+    }();
     if (code == 0) return {};
     if (region.has_own_key) keys_.release(region.own_key);
     log::warn(log::net | log::reg, messages::kRegistrationFailed, region.length, code, error_text(code));

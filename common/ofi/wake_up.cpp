@@ -76,10 +76,8 @@ bool Endpoint::arm() noexcept {
         // time there is, and the endpoint has been quiet for a while.
         constexpr int kShortestWait = 1;  // ms
         fi_cq_tagged_entry entries[kMaxBatch];
-        const ssize_t got = [&] {
-            const auto keys = domain_->key_guard().hold();
-            return fi_cq_sread(cq_.get(), entries, kMaxBatch, nullptr, kShortestWait);
-        }();
+        const ssize_t got =
+            take_in([&] { return fi_cq_sread(cq_.get(), entries, kMaxBatch, nullptr, kShortestWait); });
         if (got > 0) dispatch({entries, static_cast<std::size_t>(got)});
         if (got == -FI_EAVAIL) drain_error();
         struct fid* queue = &cq_->fid;

@@ -139,7 +139,7 @@ std::size_t set_environment_defaults(std::span<const EnvironmentDefault> wanted)
 bool set_environment_default(const char* name, const char* value);
 
 /// Runs `work` while the process environment also holds those of `wanted` that the user has not set; afterwards it is as it
-/// was. Threads that call setenv meanwhile may lose their change.
+/// was, unless somebody called setenv meanwhile and so moved it: then they stay. Other threads may lose what they set meanwhile.
 void with_environment_defaults(std::span<const EnvironmentDefault> wanted, const std::function<void()>& work);
 
 /// Reads one variable of another owner (launcher variables, HOME, ...) for tools and tests.

@@ -22,7 +22,7 @@ Status FabricListenComm::open(Handle& handle) {
     const std::scoped_lock lock(ofi_.mutex());
     port_ = ofi_.ports().open(this);
     if (port_ == 0) return fail(Errc::no_memory, "ports");
-    handle.provider = ofi::provider_mark(ofi_.domain().device().provider);
+    handle.provider = ofi::provider_mark(ofi::wire_name(ofi_.domain().device().provider, fi_version()));
     handle.port = port_;
     handle.nonce = nonce_;
     handle.name = name;

@@ -38,7 +38,7 @@ DUOFI_CONFORMANCE(sequence_numbers_of_groups_wrap) {
 DUOFI_CONFORMANCE(traffic_in_one_direction) {
     Link link = connect_pair(rank, Net::process());
     Plan plan;
-    for (int i = 0; i < amount(rank, 1200, 20000); ++i) {
+    for (int i = 0; i < amount(rank, 800, 20000); ++i) {
         const int bytes = i % 4 == 0 ? 100 : i % 50 == 1 ? 300000 : kAboveEager;
         plan.add(bytes, i % 7 == 0 ? bytes / 2 : bytes);
     }

@@ -16,7 +16,8 @@ struct Device {
     std::array<char, 64> name{};
     std::array<char, 256> path{};
     std::uint64_t guid = 0;
-    int speed = 0, port = 0, kinds = 0;
+    int speed = 0, port = 0, kinds = 0, comms = 0;
+    float latency = 0;
     bool operator==(const Device&) const = default;
 };
 
@@ -36,6 +37,8 @@ Device device_of(const Properties& properties) {
     device.speed = properties.speed;
     device.port = properties.port;
     device.kinds = properties.ptrSupport;
+    device.comms = properties.maxComms;
+    device.latency = properties.latency;
     return device;
 }
 

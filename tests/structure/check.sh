@@ -90,7 +90,7 @@ settings() {
     local table=common/util/settings_table.cpp line variable name judged broken=0 users
     mapfile -t users < <(files "$library" ! -path 'common/util/settings*')
     while IFS=: read -r line variable name judged; do
-        if grep -qw "$name" "${users[@]}"; then
+        if grep -qE "(\.|->|::)$name\b" "${users[@]}"; then
             [ "$judged" = no ] || { echo "$table:$line: $name is judged only, but somebody reads it"; broken=1; }
         elif [ "$judged" = no ] && ! grep -qE "\b$name\b|\(\"$variable\"\)" common/util/settings.cpp; then
             echo "$table:$line: nobody reads $name (judged_only?)"

@@ -35,6 +35,9 @@ inline constexpr char kRailsNeedRdma[] =
     "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect: only protocol RDMA has rails (OFI_NCCL_PROTOCOL=RDMA)";
 inline constexpr char kNoTree[] =
     "NET/OFI each NIC is a device of its own: the places of this machine's PCI devices cannot be read ({}, error {})";
+inline constexpr char kDevicesDiffer[] =
+    "NET/OFI the RMA tables were asked for their devices before the network was initialised, and show them for the other protocol: "
+    "callers that use both may take the wrong one; initialise the network first, or set OFI_NCCL_PROTOCOL";
 inline constexpr char kTooManyRails[] =
     "NET/OFI More than {} NICs are next to one accelerator: set OFI_NCCL_FORCE_NUM_RAILS to the number of rails of a device";
 inline constexpr char kWritesNotTold[] =

@@ -27,6 +27,7 @@ inline constexpr char kFiltersInForce[] =
 /// list of providers or "none"
 inline constexpr char kOfferedWithoutFilters[] =
     "NET/OFI Providers that libfabric offers when DUOFI_OFI_PROVIDER is not applied: {}";
+inline constexpr char kVariableForLibfabric[] = "NET/OFI Starting libfabric with {}={}";
 /// place, error number, text
 inline constexpr char kDiscoveryFailed[] = "NET/OFI {} failed: error {} ({})";
 /// Words that users grep for (net contract 4.5).

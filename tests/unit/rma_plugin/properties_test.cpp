@@ -26,7 +26,7 @@ ofi::DeviceInfo nic(int mr_mode = 0) {
 
 TEST(RmaProperties, show_the_device) {
     const ofi::DeviceInfo device = nic();
-    const ncclNetProperties_v12_t got = properties_of(device, 3);
+    const ncclNetProperties_v12_t got = properties_of(device, 3, {35.5F, 32768});
     EXPECT_EQ(got.name, device.name.c_str()) << "the list's own text (L-22)";
     EXPECT_EQ(got.pciPath, device.pci_path->c_str());
     EXPECT_EQ(got.guid, device.guid);
@@ -34,8 +34,8 @@ TEST(RmaProperties, show_the_device) {
     EXPECT_EQ(got.forceFlush, 0);
     EXPECT_EQ(got.speed, 25000);
     EXPECT_EQ(got.port, 2);
-    EXPECT_EQ(got.latency, 0.0F);
-    EXPECT_GT(got.maxComms, 0);
+    EXPECT_EQ(got.latency, 35.5F);
+    EXPECT_EQ(got.maxComms, 32768);
     EXPECT_EQ(got.maxRecvs, 8) << "Q-4";
     EXPECT_EQ(got.netDeviceType, NCCL_NET_DEVICE_GIN_PROXY) << "L-18";
     EXPECT_EQ(got.netDeviceVersion, 0);
@@ -52,19 +52,19 @@ TEST(RmaProperties, show_the_device) {
 TEST(RmaProperties, without_a_pci_path_show_NULL) {
     ofi::DeviceInfo device = nic();
     device.pci_path.reset();
-    EXPECT_EQ(properties_of(device, 0).pciPath, nullptr);
+    EXPECT_EQ(properties_of(device, 0, {}).pciPath, nullptr);
 }
 
 TEST(RmaProperties, bound_the_largest_message_as_callers_do) {
     ofi::DeviceInfo device = nic();
     device.max_msg_size = SIZE_MAX;
-    EXPECT_EQ(properties_of(device, 0).maxP2pBytes, std::size_t{1} << 30);
+    EXPECT_EQ(properties_of(device, 0, {}).maxP2pBytes, std::size_t{1} << 30);
 }
 
 TEST(RmaProperties, registrations_bound_to_endpoints_are_not_global) {
-    EXPECT_EQ(properties_of(nic(), 0).regIsGlobal, 1);
-    EXPECT_EQ(properties_of(nic(FI_MR_ENDPOINT), 0).regIsGlobal, 0);
-    EXPECT_EQ(properties_of(nic(FI_MR_VIRT_ADDR | FI_MR_LOCAL), 0).regIsGlobal, 1);
+    EXPECT_EQ(properties_of(nic(), 0, {}).regIsGlobal, 1);
+    EXPECT_EQ(properties_of(nic(FI_MR_ENDPOINT), 0, {}).regIsGlobal, 0);
+    EXPECT_EQ(properties_of(nic(FI_MR_VIRT_ADDR | FI_MR_LOCAL), 0, {}).regIsGlobal, 1);
 }
 
 TEST(RmaProperties, leave_no_byte_of_the_caller_in_place) {
@@ -72,7 +72,7 @@ TEST(RmaProperties, leave_no_byte_of_the_caller_in_place) {
     alignas(ncclNetProperties_v12_t) unsigned char old[2][sizeof(ncclNetProperties_v12_t)];
     std::memset(old[0], 0xa5, sizeof(old[0]));
     std::memset(old[1], 0x5a, sizeof(old[1]));
-    for (auto& place : old) *reinterpret_cast<ncclNetProperties_v12_t*>(place) = properties_of(device, 1);
+    for (auto& place : old) *reinterpret_cast<ncclNetProperties_v12_t*>(place) = properties_of(device, 1, {});
     EXPECT_EQ(std::memcmp(old[0], old[1], sizeof(old[0])), 0) << "padding too";
 }
 

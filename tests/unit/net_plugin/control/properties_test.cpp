@@ -31,7 +31,7 @@ DeviceFacts tcp_nic() {
 TEST(Properties, WhatV6Shows) {
     PropertyPolicy policy;
     policy.latency_us = 35.5;
-    policy.max_tag = 1U << 20;
+    policy.max_comms = 1 << 20;
     const ncclNetProperties_v6_t got = to_v6(make_properties(tcp_nic(), policy));
     EXPECT_STREQ(got.name, "duofi_eth0");
     EXPECT_STREQ(got.pciPath, "/sys/devices/pci0000:00/0000:00:03.0");
@@ -143,18 +143,6 @@ TEST(Properties, SpeedFallsBack) {  // 6.4, 3.8
         facts.speed_mbps = row.nic;
         EXPECT_EQ(make_properties(facts, PropertyPolicy{}).speed_mbps, row.expected) << row.nic;
     }
-}
-
-TEST(Properties, MaxCommsIsNeverZero) {  // 3.8
-    PropertyPolicy policy;
-    policy.max_tag = 0;
-    EXPECT_EQ(make_properties(tcp_nic(), policy).max_comms, INT_MAX);
-    policy.max_tag = UINT64_MAX;
-    EXPECT_EQ(make_properties(tcp_nic(), policy).max_comms, INT_MAX);
-    policy.max_tag = 65'535;
-    EXPECT_EQ(make_properties(tcp_nic(), policy).max_comms, 65'535);
-    policy.protocol = ProtocolKind::rdma;
-    EXPECT_EQ(make_properties(tcp_nic(), policy).max_comms, 32'768);
 }
 
 TEST(Properties, DeviceMemoryBitsOfS7) {

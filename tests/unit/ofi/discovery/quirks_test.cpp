@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <string>
 
 namespace duofi::ofi {
@@ -22,15 +24,30 @@ TEST(Quirks, VariablesAreOfProvidersThatTheUserNames) {
     EXPECT_EQ(names("tcp;ofi_rxm", old), "FI_OFI_RXM_USE_RNDV_WRITE");
     EXPECT_EQ(names("shm,tcp", old), "FI_OFI_RXM_USE_RNDV_WRITE");
     EXPECT_EQ(names("tcp;ofi_rxm", old + 1), "") << "repaired";
+    EXPECT_EQ(names("^net", old), "FI_OFI_RXM_USE_RNDV_WRITE") << "then that is what is left";
     for (const char* list : {"", "net", "verbs;ofi_rxm", "^tcp"}) EXPECT_EQ(names(list, old), "") << list;
 }
 
-TEST(Quirks, NetGuardsItsKeysFromOneReleaseOn) {
+TEST(Quirks, BothSidesNeedTheSameVariable) {
     const std::uint32_t old = 1u << 16 | 17;
-    EXPECT_FALSE(quirk_for("net", old).guards_keys);
-    EXPECT_FALSE(quirk_for("tcp", old + 1).guards_keys);
-    EXPECT_TRUE(quirk_for("tcp", old + 2).guards_keys);
-    for (const char* provider : {"tcp;ofi_rxm", "shm", "efa", "no such one"}) EXPECT_TRUE(quirk_for(provider, old).guards_keys);
+    EXPECT_EQ(wire_name("net", old), "net");
+    EXPECT_EQ(wire_name("tcp;ofi_rxm", old), "tcp;ofi_rxm FI_OFI_RXM_USE_RNDV_WRITE=1");
+    ::setenv("FI_OFI_RXM_USE_RNDV_WRITE", "0", 1);
+    EXPECT_EQ(wire_name("tcp;ofi_rxm", old), "tcp;ofi_rxm FI_OFI_RXM_USE_RNDV_WRITE=0");
+    ::unsetenv("FI_OFI_RXM_USE_RNDV_WRITE");
+    EXPECT_EQ(wire_name("tcp;ofi_rxm", old + 1), "tcp;ofi_rxm");
+}
+
+TEST(Quirks, KeysOfTcpAreBareUpToARelease) {
+    const std::uint32_t old = 1u << 16 | 17;
+    EXPECT_EQ(quirk_for("net", old).key_lookups, KeyLookups::bare);
+    for (const char* provider : {"tcp", "tcp;ofi_rxm"}) {
+        EXPECT_EQ(quirk_for(provider, old + 1).key_lookups, KeyLookups::bare_in_posts_too) << provider;
+        EXPECT_EQ(quirk_for(provider, old + 2).key_lookups, KeyLookups::guarded) << provider;
+    }
+    EXPECT_EQ(quirk_for("net;ofi_rxm", old).key_lookups, KeyLookups::bare_in_posts_too);
+    for (const char* provider : {"tcp;ofi_rxm", "shm", "efa", "no such one"})
+        EXPECT_EQ(quirk_for(provider, old).key_lookups, KeyLookups::guarded) << provider;
 }
 
 TEST(Quirks, EfaIsGatedOnThePackedVersionStrictly) {

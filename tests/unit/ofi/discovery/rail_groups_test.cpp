@@ -27,6 +27,7 @@ struct Machine {
     void device(const std::string& name, const char* address = nullptr, const char* provider = "net") {
         DeviceInfo info;
         info.name = name;
+        info.domain_name = name;
         info.provider = provider;
         if (address != nullptr) info.pci = topology::PciAddress::parse(address);
         list.devices.push_back(info);
@@ -130,8 +131,31 @@ TEST(RailGroups, are_as_fast_as_their_nics_together) {
     EXPECT_EQ(speed_of(two), 50000);
     const RailInfos twice = {&machine.list.devices[0], &machine.list.devices[0], &machine.list.devices[1]};
     EXPECT_EQ(speed_of(twice), 50000) << "several rails of a NIC are no faster";
+    machine.list.devices[1].speed_mbps = 100000;
+    EXPECT_EQ(speed_of(two), 125000);
+    machine.list.devices[1].domain_name = machine.list.devices[0].domain_name;
+    EXPECT_EQ(speed_of(two), 25000) << "two devices of one NIC";
+    machine.list.devices[1].domain_name = "other";
     for (DeviceInfo& device : machine.list.devices) device.speed_mbps = INT_MAX;
     EXPECT_EQ(speed_of(two), INT_MAX);
+}
+
+TEST(RailGroups, a_list_that_was_shown_before_the_network_decided_otherwise_is_told) {
+    LogLines log;
+    EXPECT_EQ(settled_writes(), std::nullopt);
+    settle_writes(true);
+    EXPECT_EQ(settled_writes(), true);
+    show_writes(true);
+    settle_writes(true);
+    EXPECT_TRUE(log.all().empty()) << log.dump();
+    settle_writes(false);
+    EXPECT_EQ(settled_writes(), false);
+    EXPECT_EQ(log.with("initialise the network first").size(), 1u) << log.dump();
+}
+
+TEST(RailGroups, comms_are_counted_alike_by_all_tables) {  // 3.8
+    EXPECT_EQ(most_comms(true), 32768);
+    EXPECT_EQ(most_comms(false), 65536);
 }
 
 TEST(RailGroups, writes_are_planned_by_user_then_platform_then_provider) {
