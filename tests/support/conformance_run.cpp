@@ -100,7 +100,7 @@ void run_conformance_body(const char* body, int ranks) {
 }
 
 int amount(const Rank& rank, int quick, int full) {
-    if (is_full(rank)) return full;
+    if (is_full(rank)) return std::max(quick, full * 2 / rank.count / (rank.lane > 0 ? 4 : 1));
     int value = quick;
     if (rank.text("provider") == "sockets") value /= 10;
     if (kSanitized) value /= 3;
