@@ -1,5 +1,7 @@
 #include "tests/support/conformance_run.hpp"
 
+#include <malloc.h>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,6 +112,9 @@ int amount(const Rank& rank, int quick, int full) {
 }
 
 int conformance_main(int argc, char** argv, const std::map<std::string, std::string>& env) {
+    // Buffers of megabytes come and go; as mappings of their own each page would be cleared by the kernel each time.
+    ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
     if (const int code = run_rank_of_command_line(argc, argv); code >= 0) return code;
     if (!parse(argc, argv)) return 2;  // before parameters are evaluated
     testing::InitGoogleTest(&argc, argv);

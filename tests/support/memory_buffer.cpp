@@ -27,22 +27,24 @@ std::uint8_t pattern_byte(std::uint64_t seed, std::size_t index) {
 
 void fill_pattern(void* data, std::size_t bytes, std::uint64_t seed) {
     auto* out = static_cast<std::uint8_t*>(data);
-    for (std::size_t at = 0; at < bytes; at += 8) {
+    std::size_t at = 0;
+    for (; at + 8 <= bytes; at += 8) {  // copies of a known size are single instructions
         const std::uint64_t word = pattern_word(seed, at / 8);
-        std::memcpy(out + at, &word, std::min<std::size_t>(8, bytes - at));
+        std::memcpy(out + at, &word, 8);
     }
+    for (; at < bytes; ++at) out[at] = pattern_byte(seed, at);
 }
 
 std::optional<std::size_t> first_mismatch(const void* data, std::size_t bytes, std::uint64_t seed) {
     const auto* in = static_cast<const std::uint8_t*>(data);
-    for (std::size_t at = 0; at < bytes; at += 8) {
-        const std::size_t part = std::min<std::size_t>(8, bytes - at);
-        const std::uint64_t word = pattern_word(seed, at / 8);
-        if (std::memcmp(in + at, &word, part) == 0) continue;
-        for (std::size_t i = at; i < at + part; ++i) {
-            if (in[i] != pattern_byte(seed, i)) return i;
-        }
+    std::size_t at = 0;
+    for (; at + 8 <= bytes; at += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, in + at, 8);
+        if (word != pattern_word(seed, at / 8)) break;
     }
+    for (; at < bytes; ++at)
+        if (in[at] != pattern_byte(seed, at)) return at;
     return std::nullopt;
 }
 
