@@ -99,9 +99,11 @@ std::size_t Endpoint::inject_limit() const noexcept {
 Posted Endpoint::post_read(Peer& peer, void* data, std::size_t size, void* descriptor, std::uint64_t address,
                            std::uint64_t key, Operation& operation) noexcept {
     if (peer.gone()) return Posted::lost;
-    return data_posted(peer, post([&] {
+    const Posted posted = data_posted(peer, post([&] {
         return fi_read(ep_.get(), data, size, descriptor, peer.address, address, key, &operation.context);
     }));
+    if (posted == Posted::yes) ++reads_in_flight_;
+    return posted;
 }
 
 }  // namespace duofi::ofi

@@ -7,6 +7,7 @@
 #include "common/ofi/quirks.hpp"
 #include "common/ofi/service_thread.hpp"
 #include "common/ofi/signal_guard.hpp"
+#include "common/util/library_file.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/ofi.hpp"
 
@@ -56,7 +57,7 @@ Endpoint::Endpoint(std::shared_ptr<Domain> domain, Endpoint* lead)
 
 Result<std::shared_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Domain> domain,
                                                  const EndpointHook& hook, bool can_sleep, Endpoint* lead) {
-    std::shared_ptr<Endpoint> self(new Endpoint(std::move(domain), lead));
+    std::shared_ptr<Endpoint> self(new Endpoint(std::move(domain), lead), &Endpoint::end);
     const SignalGuard signals;
     DUOFI_TRY(self->open_objects(hook, can_sleep));
     DUOFI_TRY(self->fill_receive_queue());
@@ -115,7 +116,13 @@ Status Endpoint::fill_receive_queue() {
     return {};
 }
 
-Endpoint::~Endpoint() {
+Endpoint::~Endpoint() = default;
+
+void Endpoint::end(Endpoint* endpoint) noexcept {
+    if (endpoint->close()) delete endpoint;
+}
+
+bool Endpoint::close() noexcept {
     // Two endpoints of one process that talk to each other close one after the other: a provider may reach into
     // the other's memory, so the one that is still open is told before it goes.
     std::unique_lock<std::mutex> turn;
@@ -126,9 +133,15 @@ Endpoint::~Endpoint() {
         service_tell_closed(name_);
     }
     closing_ = true;
+    if (!reads_ended()) {
+        log::info(log::net, messages::kEndpointAbandoned, domain_->device().name, reads_in_flight_);
+        keep_library(reinterpret_cast<const void*>(&fi_getinfo));
+        return false;
+    }
     ep_.reset();  // before the buffers it may still write to
     cq_.reset();
     av_.reset();
+    return true;
 }
 
 bool Endpoint::has_local_peer() noexcept {
@@ -162,6 +175,18 @@ void Endpoint::drain_for_close() noexcept {
         left = static_cast<std::size_t>(std::count_if(peers_.begin(), peers_.end(), pending));
     } while (left != 0 && !deadline.passed());
     if (left != 0) log::info(log::net, messages::kEndpointClosedDirty, left, domain_->device().name);
+}
+
+// Most end with the connections that the goodbyes close.
+bool Endpoint::reads_ended() noexcept {
+    if (quirk_for(domain_->device().provider, fi_version()).bears_cut_reads) return true;
+    const Deadline deadline(kDrainLimit);
+    for (;;) {
+        const std::scoped_lock lock(mutex());
+        if (reads_in_flight_ == 0) return true;
+        if (deadline.passed()) return false;
+        poll();
+    }
 }
 
 void Endpoint::poll() noexcept {
@@ -208,6 +233,7 @@ void Endpoint::dispatch(std::span<const fi_cq_tagged_entry> entries) noexcept {
         }
         auto* op = static_cast<Operation*>(entry.op_context);
         if (op == nullptr) continue;
+        count_read(entry.flags);
         op->complete(*op, Completion{entry.flags, entry.len, entry.tag, entry.data});
     }
 }
@@ -234,6 +260,7 @@ void Endpoint::drain_error() noexcept {
     }
     auto* op = static_cast<Operation*>(entry.op_context);
     if (op == nullptr) return;
+    count_read(entry.flags);
     op->complete(*op, Completion{entry.flags, entry.len, entry.tag, entry.data, error, entry.prov_errno});
 }
 

@@ -40,8 +40,6 @@ class Endpoint {
     [[nodiscard]] static Result<std::shared_ptr<Endpoint>> open(std::shared_ptr<Domain> domain,
                                                                 const EndpointHook& hook = {},
                                                                 bool can_sleep = false, Endpoint* lead = nullptr);
-    /// Sends what is still queued (at most kDrainLimit), then closes. Never waits for a lost peer.
-    ~Endpoint();
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
@@ -192,15 +190,24 @@ class Endpoint {
     void flush_dirty(Peer& peer) noexcept;
     void enqueue_staged(Peer& peer) noexcept;
     void post_queued(Peer& peer) noexcept;
+    ~Endpoint();
+    /// The last owner has gone: sends what is still queued (at most kDrainLimit), then closes. Never waits for a lost peer.
+    static void end(Endpoint* endpoint) noexcept;
+    /// false: it cannot be closed now, and stays in the process with all that it refers to.
+    [[nodiscard]] bool close() noexcept;
+    [[nodiscard]] bool reads_ended() noexcept;
+    void count_read(std::uint64_t flags) noexcept {
+        if ((flags & FI_READ) != 0 && reads_in_flight_ != 0) --reads_in_flight_;
+    }
     /// Each call that posts, and each that takes in what peers sent: beside registrations where the provider bears that.
     template <typename Call>
     ssize_t post(Call call) noexcept {
-        const auto keys = domain_->key_guard().hold_for_post();
+        const auto keys = domain_->key_guard().hold_to_post();
         return call();
     }
     template <typename Call>
     ssize_t take_in(Call call) noexcept {
-        const auto keys = domain_->key_guard().hold();
+        const auto keys = domain_->key_guard().hold_to_take_in();
         return call();
     }
     void drop_queued(Peer& peer) noexcept;
@@ -252,6 +259,7 @@ class Endpoint {
     bool injects_tell_placed_ = true;
     bool said_goodbye_ = false;
     bool closing_ = false;
+    std::uint32_t reads_in_flight_ = 0;  ///< whoever still waits for them
     bool served_ = false;  ///< known to the service thread
     std::atomic<std::uint64_t> polls_{0};
     std::atomic<bool> wants_poll_{false};

@@ -3,7 +3,9 @@
 // moment costs the write and all that follows it on the connection, and nobody is told. Any thread.
 #pragma once
 
+#include <atomic>
 #include <mutex>
+#include <thread>
 
 #include "common/ofi/quirks.hpp"
 
@@ -11,21 +13,33 @@ namespace duofi::ofi {
 
 class KeyGuard {
   public:
+    using Lock = std::unique_lock<std::mutex>;
     explicit KeyGuard(KeyLookups lookups) : lookups_(lookups) {}
-    /// For one call that changes the provider's keys, or takes in what peers sent. A leaf: no other lock is taken inside, no line
-    /// is logged. Holds nothing where it is not needed.
-    [[nodiscard]] std::unique_lock<std::mutex> hold() noexcept { return hold_if(lookups_ != KeyLookups::guarded); }
-    /// For one call that posts.
-    [[nodiscard]] std::unique_lock<std::mutex> hold_for_post() noexcept {
-        return hold_if(lookups_ == KeyLookups::bare_in_posts_too);
+    // Each is held for one call of libfabric: a leaf, inside which no other lock is taken and no line logged. None holds anything
+    // where it is not needed.
+    /// For a call that changes the provider's keys.
+    [[nodiscard]] Lock hold_to_register() noexcept {
+        if (lookups_ == KeyLookups::guarded) return {};
+        waiting_.fetch_add(1, std::memory_order_relaxed);
+        Lock lock(mutex_);
+        waiting_.fetch_sub(1, std::memory_order_relaxed);
+        return lock;
     }
+    /// For a call that takes in what peers sent. Who polls all the time would hold the lock almost all of the time.
+    [[nodiscard]] Lock hold_to_take_in() noexcept { return hold_if(lookups_ != KeyLookups::guarded); }
+    /// For a call that posts.
+    [[nodiscard]] Lock hold_to_post() noexcept { return hold_if(lookups_ == KeyLookups::bare_in_posts_too); }
 
   private:
-    [[nodiscard]] std::unique_lock<std::mutex> hold_if(bool needed) noexcept {
-        return needed ? std::unique_lock<std::mutex>(mutex_) : std::unique_lock<std::mutex>();
+    [[nodiscard]] Lock hold_if(bool needed) noexcept {
+        if (!needed) return {};
+        constexpr int kMostYields = 100;
+        for (int i = 0; i < kMostYields && waiting_.load(std::memory_order_relaxed) != 0; ++i) std::this_thread::yield();
+        return Lock(mutex_);
     }
 
     const KeyLookups lookups_;
+    std::atomic<int> waiting_{0};  ///< registrations
     std::mutex mutex_;
 };
 

@@ -54,6 +54,7 @@ struct Quirk {
     bool writes_take_receives = false;  ///< a write with data ends a receive posted at its target, and its completion names it
     bool tells_refusals = true;  ///< a one-sided access that the target refuses ends with an error where it was posted
     KeyLookups key_lookups = KeyLookups::guarded;
+    bool bears_cut_reads = true;  ///< an endpoint may be closed while what was read from a peer is coming in
     EnvironmentDefault variable{};  ///< set while libfabric reads its environment, if the user's choice lets the provider through
 };
 

@@ -37,7 +37,7 @@ Status RegistrationCache::open_region(MemoryRegion& region, std::uint64_t access
     attributes.access = access;
     attributes.requested_key = region.own_key;
     const int code = [&] {
-        const auto keys = guard_.hold();
+        const auto keys = guard_.hold_to_register();
         const int opened = open_into(region.fid, [&](fid_mr** mr) { return fi_mr_regattr(domain_, &attributes, 0, mr); });
         if (opened != 0 || (mr_mode_ & FI_MR_ENDPOINT) == 0) return opened;
         const int bound = fi_mr_bind(region.fid.get(), &endpoint->fid, 0);
@@ -94,7 +94,7 @@ void RegistrationCache::release_held(MemoryRegion* region) noexcept {
 void RegistrationCache::drop_reference(MemoryRegion* region) noexcept {
     if (region->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     {
-        const auto keys = guard_.hold();
+        const auto keys = guard_.hold_to_register();
         region->fid.reset();  // the key stays taken until the provider has let go of it (P7)
     }
     if (region->has_own_key) keys_.release(region->own_key);

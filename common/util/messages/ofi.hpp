@@ -19,6 +19,8 @@ inline constexpr char kProtocolViolation[] =
 inline constexpr char kOperationFailed[] = "NET/OFI {}";
 inline constexpr char kEndpointClosedDirty[] =
     "NET/OFI endpoint closed without an answer from {} peers: dev={} hint=\"they are stopped or unreachable\"";
+inline constexpr char kEndpointAbandoned[] =
+    "NET/OFI endpoint left open: dev={}, {} reads under way from peers that are stopped or unreachable; its memory stays taken";
 inline constexpr char kRefused[] =
     "NET/OFI connect refused by peer: dev={} reason=\"{}\"";
 inline constexpr char kConnectLost[] =

@@ -193,7 +193,7 @@ DUOFI_RMA_CONFORMANCE(ranks_are_checked) {
 // blocking.
 template <typename Call>
 auto bounded(Call call, const char* what) {
-    constexpr Nanoseconds kLimit = 50 * kMillisecond;
+    constexpr Nanoseconds kLimit = 250 * kMillisecond;
     rusage before{};
     ::getrusage(RUSAGE_THREAD, &before);
     const Nanoseconds start = now_ns();

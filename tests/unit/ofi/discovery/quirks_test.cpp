@@ -38,6 +38,13 @@ TEST(Quirks, BothSidesNeedTheSameVariable) {
     EXPECT_EQ(wire_name("tcp;ofi_rxm", old + 1), "tcp;ofi_rxm");
 }
 
+TEST(Quirks, ReadsThatAreCutAreBorneFromOneReleaseOn) {
+    const std::uint32_t old = 1u << 16 | 17;
+    for (const char* provider : {"net", "tcp;ofi_rxm"}) EXPECT_FALSE(quirk_for(provider, old).bears_cut_reads) << provider;
+    for (const char* provider : {"tcp", "tcp;ofi_rxm"}) EXPECT_TRUE(quirk_for(provider, old + 1).bears_cut_reads) << provider;
+    EXPECT_TRUE(quirk_for("shm", old).bears_cut_reads);
+}
+
 TEST(Quirks, KeysOfTcpAreBareUpToARelease) {
     const std::uint32_t old = 1u << 16 | 17;
     EXPECT_EQ(quirk_for("net", old).key_lookups, KeyLookups::bare);
