@@ -12,7 +12,7 @@
 namespace duofi::mutants {
 namespace {
 
-constexpr useconds_t kTooLong = 150'000;       // for a call that must not wait
+constexpr useconds_t kTooLong = 500'000;       // for a call that must not wait
 constexpr useconds_t kFarTooLong = 1'300'000;  // for a close
 
 ncclResult_t init(ncclDebugLogger_t logger) {

@@ -10,7 +10,7 @@
 namespace duofi::mutants {
 namespace {
 
-constexpr useconds_t kTooLong = 80'000;  // for a call that must not wait
+constexpr useconds_t kTooLong = 500'000;  // for a call that must not wait
 
 bool holds_puts_back(int version) {
     return breaks("signals_overtake_earlier_puts") ||
