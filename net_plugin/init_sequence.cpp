@@ -103,7 +103,7 @@ Status InitRun::make() {
     steps_.discard();
     no_network_ = false;
     context_.protocol = {ProtocolKind::sendrecv, ProtocolSource::automatic};
-    log::info(kWhere, messages::kProtocolFallback, to_string(ProtocolKind::rdma), to_string(context_.protocol.kind));
+    log::warn(kWhere, messages::kProtocolFallback, to_string(ProtocolKind::rdma), to_string(context_.protocol.kind));
     return try_protocol();
 }
 

@@ -16,6 +16,7 @@
 #include "common/util/library_file.hpp"
 #include "common/util/log.hpp"
 #include "common/util/messages/net.hpp"
+#include "common/util/messages/net_init.hpp"
 #include "common/util/messages/neuron.hpp"
 #include "common/util/mutex.hpp"
 #include "net_plugin/caller_memory.hpp"
@@ -78,6 +79,16 @@ ofi::EndpointHook endpoint_hook(const InitContext& context, const ofi::DeviceInf
     };
 }
 
+void log_rails(const InitContext& context, const ofi::RailInfos& rails) {
+    if (rails.size() < 2) return;
+    std::string nics;
+    for (const ofi::DeviceInfo* rail : rails) nics += (nics.empty() ? "" : ", ") + rail->domain_name;
+    const std::string& name = rails.front()->name;
+    log::info(log::init | log::net, messages::kRails, name, rails.size(), nics, ofi::speed_of(rails));
+    if (!context.settings.nccl_topo_file.empty() && rails[0]->pci && rails[1] != rails[0])
+        log::info(log::init | log::net, messages::kTopologyNotSet, name, ofi::speed_of(rails));
+}
+
 class Steps : public InitSteps {
   public:
     explicit Steps(TableFamily family) : neuron_(family == TableFamily::neuron) {}
@@ -102,6 +113,7 @@ class Steps : public InitSteps {
         DUOFI_ASSIGN(state_->list, ofi::discover(context.settings, needs, context.platform));
         rules_ = {context.protocol.kind == ProtocolKind::rdma, !neuron_, context.platform.aws, [this] { return tree(); }};
         DUOFI_ASSIGN(state_->groups, ofi::rail_groups(state_->list, context.effective, rules_));
+        for (const ofi::RailInfos& rails : state_->groups) log_rails(context, rails);
         DiscoverySummary summary;
         summary.provider = state_->list.provider;
         for (const ofi::RailInfos& rails : state_->groups) summary.device_names.push_back(rails.front()->name);

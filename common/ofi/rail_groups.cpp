@@ -131,6 +131,8 @@ Result<Groups> rail_groups(const DeviceList& list, const Settings& settings, con
         std::erase_if(groups, [&](const RailInfos& group) { return group.front()->pci.has_value(); });
         groups.insert(groups.end(), placed.begin(), placed.end());
         std::ranges::sort(groups, {}, [](const RailInfos& group) { return group.front(); });  // as in the list
+        if (wanted > 1 && std::ranges::all_of(groups, [](const RailInfos& group) { return group.size() > 1; }))
+            log::info(log::init | log::net, messages::kRailsOfPlace, wanted);
     }
     return wanted == 1 ? groups : widened(groups, wanted, list.libfabric_version);
 }

@@ -30,9 +30,14 @@ inline constexpr char kNoProtocol[] =
 
 // I9 - I14
 inline constexpr char kDomainScope[] = "NET/OFI Creating one domain per {}";
-inline constexpr char kProtocolFallback[] = "NET/OFI Protocol {} does not work here; using {}";
+inline constexpr char kProtocolFallback[] = "NET/OFI Protocol {} does not work here, see above; using {}";
 inline constexpr char kRailsNeedRdma[] =
     "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect: only protocol RDMA has rails (OFI_NCCL_PROTOCOL=RDMA)";
+inline constexpr char kRails[] = "NET/OFI Device {}: {} rails over {}, {} Mbit/s";
+inline constexpr char kRailsOfPlace[] =
+    "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect on NICs that are grouped by their places";
+inline constexpr char kTopologyNotSet[] =
+    "NET/OFI NCCL_TOPO_FILE is set by the user: if it does not show device {} with {} Mbit/s, callers take it for one NIC";
 inline constexpr char kNoTree[] =
     "NET/OFI each NIC is a device of its own: the places of this machine's PCI devices cannot be read ({}, error {})";
 inline constexpr char kDevicesDiffer[] =
