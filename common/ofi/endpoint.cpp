@@ -151,6 +151,20 @@ bool Endpoint::has_local_peer() noexcept {
     });
 }
 
+// Polls, at least once and for at most kDrainLimit, until `done`; the lock is free between two polls.
+template <typename Done>
+bool Endpoint::poll_until(Done done) noexcept {
+    const Deadline deadline(kDrainLimit);
+    for (;;) {
+        {
+            const std::scoped_lock lock(mutex());
+            poll();
+            if (done()) return true;
+        }
+        if (deadline.passed()) return false;
+    }
+}
+
 // The peers get what we still owe them and say so; peers that are gone, or stopped, are not waited for.
 // Under the lock, which is others' too where there is a lead; never for longer than a look.
 void Endpoint::drain_for_close() noexcept {
@@ -160,7 +174,6 @@ void Endpoint::drain_for_close() noexcept {
             if (!peer->gone() && !(peer->name == name_)) send_own_name(*peer, MessageKind::goodbye);
         said_goodbye_ = true;
     }
-    const Deadline deadline(kDrainLimit);
     const auto pending = [&](const std::unique_ptr<Peer>& peer) {
         if (peer->lost || !peer->established) return false;
         if (peer->departed) return !peer->idle();
@@ -169,24 +182,22 @@ void Endpoint::drain_for_close() noexcept {
         return !peer->answered_goodbye;
     };
     std::size_t left = 0;
-    do {
-        const std::scoped_lock lock(mutex());
-        poll();
+    const auto drained = [&] {
         left = static_cast<std::size_t>(std::count_if(peers_.begin(), peers_.end(), pending));
-    } while (left != 0 && !deadline.passed());
-    if (left != 0) log::info(log::net, messages::kEndpointClosedDirty, left, domain_->device().name);
+        return left == 0;
+    };
+    if (!poll_until(drained)) log::info(log::net, messages::kEndpointClosedDirty, left, domain_->device().name);
 }
 
 // Most end with the connections that the goodbyes close.
 bool Endpoint::reads_ended() noexcept {
     if (quirk_for(domain_->device().provider, fi_version()).bears_cut_reads) return true;
-    const Deadline deadline(kDrainLimit);
-    for (;;) {
+    const auto ended = [&] { return reads_in_flight_ == 0; };
+    {
         const std::scoped_lock lock(mutex());
-        if (reads_in_flight_ == 0) return true;
-        if (deadline.passed()) return false;
-        poll();
+        if (ended()) return true;  // an endpoint that never opened may not even be polled
     }
+    return poll_until(ended);
 }
 
 void Endpoint::poll() noexcept {

@@ -196,6 +196,8 @@ class Endpoint {
     /// false: it cannot be closed now, and stays in the process with all that it refers to.
     [[nodiscard]] bool close() noexcept;
     [[nodiscard]] bool reads_ended() noexcept;
+    template <typename Done>
+    [[nodiscard]] bool poll_until(Done done) noexcept;
     void count_read(std::uint64_t flags) noexcept {
         if ((flags & FI_READ) != 0 && reads_in_flight_ != 0) --reads_in_flight_;
     }

@@ -18,6 +18,19 @@ bool has_error(const RmaStream& on) {
     return failed;
 }
 
+// A team of ranks 0 and 2, beside that of all three.
+TeamOptions without_the_victim() {
+    TeamOptions pair;
+    pair.members = {0, 2};
+    pair.comm_id = 2;
+    return pair;
+}
+
+// What rank 1 does until it is killed.
+[[noreturn]] void wait_for_the_end() {
+    for (;;) ::pause();
+}
+
 // Posts to rank 1, which is stopped, so that much is under way when it dies.
 std::vector<void*> post_to_victim(const RmaTeam& team, RmaMemory& window, SignalWords& words) {
     std::vector<void*> requests;
@@ -34,16 +47,11 @@ DUOFI_RANK_BODY(rma_death_with_work_in_flight) {
     log_capture::expect_warn("");
     const auto pids = rank.all_gather(::getpid());
     RmaTeam team(rank, Rma::process());
-    TeamOptions pair;
-    pair.members = {0, 2};
-    pair.comm_id = 2;
-    RmaTeam beside(rank, Rma::process(), pair);
+    RmaTeam beside(rank, Rma::process(), without_the_victim());
     RmaMemory window(team, kBytes);
     SignalWords words(team, 1);
     rank.barrier();
-    if (rank.index == 1) {
-        for (;;) ::pause();
-    }
+    if (rank.index == 1) wait_for_the_end();
     std::optional<RmaMemory> own;
     std::optional<SignalWords> own_words;
     own.emplace(beside, kBytes);
@@ -106,15 +114,10 @@ DUOFI_RANK_BODY(rma_death_while_gets_arrive) {
     constexpr std::size_t kLarge = 4 << 20, kSmall = 64 << 10, kAtOnce = 32;
     const auto pids = rank.all_gather(::getpid());
     RmaTeam team(rank, Rma::process());
-    TeamOptions pair;
-    pair.members = {0, 2};
-    pair.comm_id = 2;
-    RmaTeam beside(rank, Rma::process(), pair);
+    RmaTeam beside(rank, Rma::process(), without_the_victim());
     RmaMemory window(team, 4 * kLarge);
     rank.barrier();
-    if (rank.index == 1) {
-        for (;;) ::pause();
-    }
+    if (rank.index == 1) wait_for_the_end();
     std::optional<RmaMemory> there, here;
     there.emplace(beside, kSmall);
     here.emplace(beside, kAtOnce * kSmall);
@@ -160,9 +163,7 @@ DUOFI_RANK_BODY(rma_death_in_a_registration) {
     const auto pids = rank.all_gather(::getpid());
     RmaTeam team(rank, Rma::process());
     rank.barrier();
-    if (rank.index == 1) {
-        for (;;) ::pause();
-    }
+    if (rank.index == 1) wait_for_the_end();
     if (rank.index == 0) {
         ::kill(pids[1], SIGKILL);
         rank.channel->drop_members(1);
