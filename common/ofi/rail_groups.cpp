@@ -79,6 +79,15 @@ Groups widened(const Groups& before, std::size_t wanted, std::uint32_t libfabric
     return after;
 }
 
+/// Settings of the user that change nothing here.
+void log_unused(const Settings& settings, const char* forced, const char* widened) {
+    constexpr unsigned long kWhere = log::init | log::net;
+    if (forced != nullptr && settings.force_num_rails > 0)
+        log::info(kWhere, messages::kRailsUnused, "OFI_NCCL_FORCE_NUM_RAILS", settings.force_num_rails, forced);
+    if (widened != nullptr && settings.tcp_rails > 1)
+        log::info(kWhere, messages::kRailsUnused, "DUOFI_NET_TCP_RAILS", settings.tcp_rails, widened);
+}
+
 Groups alone(const DeviceList& list) {
     Groups groups;
     for (const DeviceInfo& device : list.devices) groups.push_back({&device});
@@ -119,10 +128,15 @@ Result<Groups> rail_groups(const DeviceList& list, const Settings& settings, con
     const auto wanted = std::min(static_cast<std::size_t>(std::max(settings.tcp_rails, 1)), kMaxRails);
     Groups groups = alone(list);
     if (!rules.written) {
-        if (wanted > 1) log::info(log::init | log::net, messages::kRailsNeedRdma, wanted);
+        constexpr char kWhy[] = "only protocol RDMA has rails (OFI_NCCL_PROTOCOL=RDMA)";
+        log_unused(settings, kWhy, kWhy);
         return groups;
     }
     const RailInfos nics = groupable(list, settings);
+    if (settings.nic_dup_conns > 1)
+        log_unused(settings, "OFI_NCCL_NIC_DUP_CONNS makes several devices of each NIC", nullptr);
+    else if (nics.size() < 2)
+        log_unused(settings, "there are not two NICs on a PCI bus; DUOFI_NET_TCP_RAILS groups other interfaces", nullptr);
     const auto tree = nics.size() > 1 ? rules.tree() : Result<topology::IoTree>();
     if (!tree) {
         log::warn(log::init | log::net, messages::kNoTree, tree.error().place, tree.error().provider_errno);
@@ -131,8 +145,8 @@ Result<Groups> rail_groups(const DeviceList& list, const Settings& settings, con
         std::erase_if(groups, [&](const RailInfos& group) { return group.front()->pci.has_value(); });
         groups.insert(groups.end(), placed.begin(), placed.end());
         std::ranges::sort(groups, {}, [](const RailInfos& group) { return group.front(); });  // as in the list
-        if (wanted > 1 && std::ranges::all_of(groups, [](const RailInfos& group) { return group.size() > 1; }))
-            log::info(log::init | log::net, messages::kRailsOfPlace, wanted);
+        if (std::ranges::all_of(groups, [](const RailInfos& group) { return group.size() > 1; }))
+            log_unused(settings, nullptr, "all NICs are grouped by their places");
     }
     return wanted == 1 ? groups : widened(groups, wanted, list.libfabric_version);
 }

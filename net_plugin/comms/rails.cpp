@@ -1,5 +1,7 @@
 #include "net_plugin/comms/rails.hpp"
 
+#include "common/util/log.hpp"
+#include "common/util/messages/net_init.hpp"
 #include "net_plugin/comms/endpoint.hpp"
 
 namespace duofi::net {
@@ -17,6 +19,8 @@ bool Rails::join(FabricEndpoint& own, ofi::Peer& first, const ofi::RailNames& na
         endpoint.identify(*peer, identity, packet_bytes);
         rails_[count_++] = {&endpoint, peer};
     }
+    if (count_ < own.rail_count())
+        log::info(log::init | log::net, messages::kFewerRails, own.ofi().domain().device().name, count_, own.rail_count());
     return true;
 }
 

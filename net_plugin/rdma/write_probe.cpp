@@ -88,6 +88,7 @@ Status probe_writes(FabricEndpoint& owner) {
     const std::scoped_lock lock(endpoint.mutex());
     ofi::Peer* self = endpoint.acquire_peer(endpoint.name());
     if (self == nullptr) return fail(Errc::internal, "write probe");
+    self->identity = endpoint.identity();
     const std::uint32_t port = endpoint.ports().open(probe.get());
     const bool held = run(endpoint, *self, *static_cast<MemoryHandle*>(handle), port, *probe);
     endpoint.ports().close(port);

@@ -104,7 +104,7 @@ using Text = std::array<char, 256>;
 /// Lies in memory shared by the two processes and their parent; written by rank 0.
 struct BenchResult {
     Part part = Part::two_sided;      ///< set by the parent
-    Text provider{}, domain{}, device{}, library{};
+    Text provider{}, protocol{}, domain{}, device{}, library{};
     Text error{};                     ///< empty = complete; each rank may write it once
     std::uint32_t table_version = 0;
     bool delivery = false;  ///< raw one-sided writes complete when they are applied at the target

@@ -85,6 +85,7 @@ Outcome<void> BenchSides::open_net(PairChannel& channel) {
     drivers_[static_cast<std::size_t>(Via::net)] = std::move(*opened);
     if (net_->provider != "unknown" && rank_ == 0 && net_->provider != result_.provider.data())
         return failed("the plugin uses provider " + net_->provider + ", not the one measured raw");
+    if (rank_ == 0) set_text(result_.protocol, net_->protocol.c_str());
     constexpr int kTableVersion = 6;
     return describe_plugin(properties.name ? properties.name : "", net_->plugin.library_path(),
                            kTableVersion);

@@ -150,13 +150,14 @@ std::string bench_header(const BenchResult& result, int cores) {
     const bool one_sided = result.part == Part::one_sided;
     return fmt::format(
         "# {} {} bench: {}, two processes, {} cores, {} rounds in alternating order\n"
-        "# provider {}  domain {}  device {}  table v{}\n# library {}\n{}"
+        "# provider {}  domain {}  device {}  table v{}{}\n# library {}\n{}"
         "# cells: median (min-max); ratio: plugin / plain libfabric of the same round, median\n"
         "# [quartiles] (min-max); share: part of a core that the slower-served thread got, ~ below "
         "{}\n# {} bytes compared before timing, 0 wrong\n#\n",
         kPackageName, kVersion, one_sided ? "one-sided operations" : "messages", cores,
         result.rounds, result.provider.data(), result.domain.data(), result.device.data(),
-        result.table_version, result.library.data(),
+        result.table_version,
+        one_sided ? "" : fmt::format("  protocol {}", result.protocol.data()), result.library.data(),
         one_sided ? one_sided_legend(result) : kTwoSidedLegend, kCleanShare, result.checked_bytes);
 }
 

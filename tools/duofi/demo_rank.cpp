@@ -186,12 +186,12 @@ std::string DemoRank::heading(const Ring& ring) const {
     ::gethostname(host.data(), host.size() - 1);
     return fmt::format(
         "# {} {} demo: {} ranks in a ring, each sends to the next; every byte is checked\n"
-        "# provider {}  network {}  table v6  (plugin opened as {}, v{} taken)\n"
+        "# provider {}  protocol {}  network {}  table v6  (plugin opened as {}, v{} taken)\n"
         "# library {}\n"
         "# rank facts from {}; rank 0 on {} pid {} device {} {}\n"
         "# sizes {} to {}, factor {}, {} warm-up, up to {} messages in flight\n"
         "# GB/s = 10^9 bytes per second and rank; time = one message, mean over ranks\n#\n",
-        kPackageName, kVersion, ring.size(), net_->provider, net_->plugin.name(),
+        kPackageName, kVersion, ring.size(), net_->provider, net_->protocol, net_->plugin.name(),
         net_->plugin.opened_as(), net_->plugin.version(), net_->plugin.library_path(), started_by_,
         host.data(), ::getpid(), device_, device_name(), options_.begin, options_.end,
         options_.factor, options_.warmup, depth());

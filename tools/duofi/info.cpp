@@ -117,20 +117,25 @@ PluginFacts plugin_facts(const std::string& name) {
         return facts;
     }
     const auto net = open_and_init(name);
-    if (net)
-        read_devices(*net, facts);
-    else
+    if (!net) {
         facts.error = net.error();
+        return facts;
+    }
+    read_devices(*net, facts);
+    facts.protocol = net->protocol;
+    facts.rails = net->rails;
     return facts;
 }
 
 std::string fingerprint(const InfoReport& report) {
     std::string line =
-        fmt::format("duofi {} plugin {} libfabric {} provider {} devices", report.build.version,
+        fmt::format("duofi {} plugin {} libfabric {} provider {} protocol {} devices", report.build.version,
                     report.plugin.hash.empty() ? "none" : report.plugin.hash,
                     report.libraries.libfabric_version,
-                    report.discovered.provider.empty() ? "none" : report.discovered.provider);
-    for (const ofi::DeviceInfo& device : report.discovered.devices) line += " " + device.name;
+                    report.discovered.provider.empty() ? "none" : report.discovered.provider,
+                    report.plugin.protocol.empty() ? "none" : report.plugin.protocol);
+    for (const HostDevice& device : report.plugin.devices) line += " " + device.name;
+    for (const std::string& rails : report.plugin.rails) line += "; " + rails;
     return line;
 }
 

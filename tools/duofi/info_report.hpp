@@ -37,6 +37,8 @@ struct PluginFacts {
     int taken_version = 0;            ///< that table's version, 0 = none
     std::vector<std::string> tables;  ///< exported symbols, newest net first, then RMA
     std::vector<HostDevice> devices;  ///< empty unless init succeeded
+    std::string protocol;             ///< of large messages: "SENDRECV", "RDMA"
+    std::vector<std::string> rails;   ///< one text per device of several rails
 };
 
 struct InfoReport {

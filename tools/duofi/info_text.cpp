@@ -73,6 +73,7 @@ std::string plugin_text(const PluginFacts& plugin) {
     out += fmt::format("  tables      ");
     for (const std::string& table : plugin.tables) out += table + " ";
     out += fmt::format("\n  taken       v{} by a current RCCL\n", plugin.taken_version);
+    if (!plugin.protocol.empty()) out += fmt::format("  protocol    {}\n", plugin.protocol);
     if (plugin.devices.empty()) return out;
     const Table table({{"device", "", 22, true},
                        {"speed", "Mbit/s", 8},
@@ -88,6 +89,7 @@ std::string plugin_text(const PluginFacts& plugin) {
                           fmt::format("{:g}", d.latency_us), pointer_text(d.pointer_support),
                           fmt::format("{}", d.max_comms), fmt::format("{}", d.max_recvs),
                           fmt::format("{:x}", d.guid), or_dash(d.pci_path)});
+    for (const std::string& rails : plugin.rails) out += "  " + rails + "\n";
     return out;
 }
 

@@ -27,7 +27,8 @@ namespace {
 
 struct Heard {
     std::mutex mutex;
-    std::string provider = "unknown";
+    std::string provider = "unknown", protocol = "unknown";
+    std::vector<std::string> rails;
     int level = NCCL_LOG_WARN;  // what goes to the terminal
 };
 
@@ -43,18 +44,27 @@ int level_of_user() {
     return NCCL_LOG_WARN;
 }
 
-/// "NET/OFI Selected provider is net, fabric is ..." -> "net" (report 3.3).
-void remember_provider(const std::string& line) {
-    constexpr std::string_view kKey = "Selected provider is ";
-    const std::size_t at = line.find(kKey);
-    if (at == std::string::npos) return;
-    const std::size_t from = at + kKey.size();
-    heard().provider = line.substr(from, line.find(", fabric", from) - from);
+/// What stands in `line` between `before` and `after`, nullopt if either is missing.
+std::optional<std::string> between(const std::string& line, std::string_view before, std::string_view after) {
+    const std::size_t at = line.find(before);
+    if (at == std::string::npos) return {};
+    const std::size_t from = at + before.size();
+    const std::size_t end = line.find(after, from);
+    if (end == std::string::npos) return {};
+    return line.substr(from, end - from);
+}
+
+/// The lines of init (user-reports 3.3): what was selected, and the devices of several rails.
+void remember(const std::string& line) {
+    if (auto provider = between(line, "Selected provider is ", ", fabric")) heard().provider = std::move(*provider);
+    if (auto protocol = between(line, ", protocol ", ", settings: ")) heard().protocol = std::move(*protocol);
+    if (line.find(" rails over ") == std::string::npos) return;
+    if (auto name = between(line, "Device ", ": ")) heard().rails.push_back(line.substr(line.find(*name + ": ")));
 }
 
 void take_line(const loader::PluginLine& line) {
     const std::lock_guard lock(heard().mutex);
-    remember_provider(line.text);
+    remember(line.text);
     if (line.level <= heard().level) fmt::print(stderr, "{}\n", loader::as_host_line(line));
 }
 
@@ -87,7 +97,7 @@ Outcome<OpenNet> open_and_init(const std::optional<std::string>& plugin) {
             fmt::format("no net plugin \"{}\" could be opened ({}); is its folder in "
                         "LD_LIBRARY_PATH?",
                         request.plugin.value_or(""), describe(opened.error())));
-    OpenNet net{std::move(*opened), nullptr, 0, {}};
+    OpenNet net{std::move(*opened), nullptr, 0, {}, {}, {}};
     net.table = net.plugin.v6();
     if (!net.table)
         net.table = static_cast<const ncclNet_v6_t*>(net.plugin.symbol("ncclNetPlugin_v6"));
@@ -98,6 +108,8 @@ Outcome<OpenNet> open_and_init(const std::optional<std::string>& plugin) {
         return failed(of_result("devices", rc));
     const std::lock_guard lock(heard().mutex);
     net.provider = heard().provider;
+    net.protocol = heard().protocol;
+    net.rails = heard().rails;
     return net;
 }
 

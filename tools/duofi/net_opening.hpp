@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/abi/net_v6.h"
 #include "common/loader/plugin_host.hpp"
@@ -18,7 +19,8 @@ struct OpenNet {
     loader::NetPlugin plugin;
     const ncclNet_v6_t* table = nullptr;  ///< valid while `plugin` lives
     int devices = 0;
-    std::string provider;  ///< from the plugin's own line, "unknown" if it printed none
+    std::string provider, protocol;  ///< from the plugin's own lines, "unknown" if it printed none
+    std::vector<std::string> rails;  ///< likewise: "<device>: <n> rails over <NICs>, <speed> Mbit/s" where there are several
 };
 
 /// Sets the variables that commands pass on as options, before any plugin is loaded: `provider`

@@ -63,6 +63,8 @@ Json plugin_json(const PluginFacts& plugin) {
             {"network_name", plugin.network_name},
             {"taken_version", plugin.taken_version},
             {"tables", plugin.tables},
+            {"protocol", plugin.protocol},
+            {"rails", plugin.rails},
             {"devices", devices}};
 }
 

@@ -31,11 +31,9 @@ inline constexpr char kNoProtocol[] =
 // I9 - I14
 inline constexpr char kDomainScope[] = "NET/OFI Creating one domain per {}";
 inline constexpr char kProtocolFallback[] = "NET/OFI Protocol {} does not work here, see above; using {}";
-inline constexpr char kRailsNeedRdma[] =
-    "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect: only protocol RDMA has rails (OFI_NCCL_PROTOCOL=RDMA)";
+inline constexpr char kRailsUnused[] = "NET/OFI {}={} has no effect: {}";
 inline constexpr char kRails[] = "NET/OFI Device {}: {} rails over {}, {} Mbit/s";
-inline constexpr char kRailsOfPlace[] =
-    "NET/OFI DUOFI_NET_TCP_RAILS={} has no effect on NICs that are grouped by their places";
+inline constexpr char kFewerRails[] = "NET/OFI Device {}: a connection over {} of its {} rails, its peer has no more";
 inline constexpr char kTopologyNotSet[] =
     "NET/OFI NCCL_TOPO_FILE is set by the user: if it does not show device {} with {} Mbit/s, callers take it for one NIC";
 inline constexpr char kNoTree[] =

@@ -15,6 +15,9 @@ InfoReport sample() {
     report.plugin.asked = "duofi";
     report.plugin.file = "/lib/x\xff.so";  // not UTF-8, as a path may be
     report.plugin.tables = {"ncclNetPlugin_v6"};
+    report.plugin.protocol = "RDMA";
+    report.plugin.devices = {{"duofi_a", "", 1, 1, 2000, 1, 16, 8, 0.0}};
+    report.plugin.rails = {"duofi_a: 2 rails over a, b, 2000 Mbit/s"};
     report.fingerprint = "duofi 1 plugin 2";
     return report;
 }
@@ -47,6 +50,12 @@ TEST(InfoText, shows_refusals_with_reason_and_only_changed_settings) {
     EXPECT_NE(text.find("speaks no tags"), std::string::npos);
     EXPECT_NE(text.find("DUOFI_STRICT"), std::string::npos);
     EXPECT_EQ(text.find("DUOFI_STALL_SECONDS"), std::string::npos);
+}
+
+TEST(InfoText, shows_the_protocol_and_the_rails) {
+    const std::string text = info_text(sample());
+    EXPECT_NE(text.find("protocol    RDMA"), std::string::npos);
+    EXPECT_NE(text.find("  duofi_a: 2 rails over a, b, 2000 Mbit/s\n"), std::string::npos);
 }
 
 TEST(InfoText, settings_text_shows_every_row) {

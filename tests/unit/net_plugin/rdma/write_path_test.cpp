@@ -129,6 +129,26 @@ TEST_P(WritePath, a_receive_needs_registered_memory) {
     EXPECT_TRUE(link.recv->irecv(&empty, 1)) << "nothing is written into no bytes";
 }
 
+TEST_P(WritePath, sides_of_different_counts_use_the_smaller_one) {
+    const RailCase one{GetParam().provider, 1}, own = GetParam();
+    for (const auto& [from, to] : {std::pair{own, one}, {one, own}, {own, {own.provider, own.rails / 2 + 1}}}) {
+        log.reset();
+        log.emplace(duofi::log::Level::info);
+        a.emplace(rails_of(from), [](Settings& settings) { settings.min_stripe_size = 4096; });
+        b.emplace(rails_of(to), [](Settings& settings) { settings.min_stripe_size = 4096; });
+        link = connect(*a, *b);
+        Buffer out(*link.send.get(), 1 << 18), in(*link.recv.get(), 1 << 18);
+        out.fill(9);
+        Request* receive = receive_into(in, in.bytes.size(), 1);
+        (void)finish({send_from(out, out.bytes.size(), 1), receive});
+        EXPECT_EQ(in.bytes, out.bytes);
+        link = {};
+        const auto [fewer, more] = std::minmax(from.rails, to.rails);
+        const std::string told = "over " + std::to_string(fewer) + " of its " + std::to_string(more) + " rails";
+        EXPECT_EQ(log->with(told).size(), fewer == more ? 0u : 1u) << log->dump();
+    }
+}
+
 TEST_P(WritePath, sides_of_different_protocols_refuse_each_other) {
     Side writes(rails_of(GetParam())), tags(GetParam().provider);
     for (auto [from, to] : {std::pair{&writes, &tags}, {&tags, &writes}}) {

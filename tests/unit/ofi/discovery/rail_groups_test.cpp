@@ -86,6 +86,29 @@ TEST(RailGroups, are_limited_by_the_user) {
     EXPECT_EQ(machine.groups(settings), "a b c d e");
 }
 
+TEST(RailGroups, a_limit_without_effect_is_told) {
+    const auto told = [](Machine& machine, const Settings& settings) {
+        LogLines log(duofi::log::Level::info);
+        (void)machine.groups(settings);
+        return log.with("OFI_NCCL_FORCE_NUM_RAILS=2 has no effect").size();
+    };
+    TwoSwitches machine;
+    Machine interfaces;
+    interfaces.device("a");
+    interfaces.device("b");
+    Settings settings;
+    settings.force_num_rails = 2;
+    EXPECT_EQ(told(machine, settings), 0u);
+    EXPECT_EQ(told(interfaces, settings), 1u);
+    settings.nic_dup_conns = 2;
+    EXPECT_EQ(told(machine, settings), 1u);
+    settings.nic_dup_conns = 0;
+    machine.rules.written = false;
+    EXPECT_EQ(told(machine, settings), 1u);
+    settings.force_num_rails = 0;
+    EXPECT_EQ(told(machine, settings), 0u);
+}
+
 TEST(RailGroups, too_many_nics_are_told_with_the_way_out) {
     Machine machine;
     const int bridge = machine.made.bridge(machine.made.host(), "0000:01:00.0");
