@@ -31,8 +31,9 @@ fresh() {
 
 # put <path> <lines...>
 put() {
-    mkdir -p "$tree/$(dirname "$1")"
-    printf '%s\n' "${@:2}" >"$tree/$1"
+    local path=$tree/$1
+    [ -d "${path%/*}" ] || mkdir -p "${path%/*}"
+    printf '%s\n' "${@:2}" >"$path"
 }
 
 judge() { output=$("$here/check.sh" "$rule" "$tree" 2>&1) && rc=0 || rc=$?; }
