@@ -27,12 +27,6 @@ int first_lost_rank(const ncclComm& comm) {
     return same_kernel_and_pid_namespace(other, self) ? -1 : believed;
 }
 
-void note_lost_rank(ncclComm& comm) {
-    const int lost = first_lost_rank(comm);
-    std::int32_t nobody = -1;
-    if (lost >= 0) std::atomic_ref(comm.dead_rank).compare_exchange_strong(nobody, lost);
-}
-
 tl::unexpected<Error> failed(ncclComm& comm, int peer, const char* name, const Error& error) {
     if (error.code == Errc::remote) note_lost_rank(comm);
     const int dead = comm.aborted() ? comm.lost_rank() : -1;
@@ -60,6 +54,13 @@ Result<Message> next_message(ncclComm& comm, int peer, const char* name) {
 }
 
 }  // namespace
+
+void note_lost_rank(ncclComm& comm) {
+    if (comm.lost_rank() >= 0) return;
+    const int lost = first_lost_rank(comm);
+    std::int32_t nobody = -1;
+    if (lost >= 0) std::atomic_ref(comm.dead_rank).compare_exchange_strong(nobody, lost);
+}
 
 Status send_message(ncclComm& comm, int peer, MessageType type, std::span<const std::byte> data,
                     const char* name) {

@@ -1,9 +1,13 @@
 // A kernel that fails on one rank ends the operations of the ranks that share edges with it, and of
 // those behind them. Units: p2p/operations, p2p/transport/communicator.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "p2p/operations.hpp"
 #include "tests/unit/p2p/transport/rank_team.hpp"
@@ -70,6 +74,30 @@ INSTANTIATE_TEST_SUITE_P(Modes, Alarm,
                              return std::string(name_of(std::get<0>(one.param))) +
                                     (std::get<1>(one.param) ? "_read" : "_write");
                          });
+
+// The neighbour's alarm may come before this rank's own watch has seen the process end.
+TEST(AlarmOfDeaths, names_the_dead_rank_though_its_watch_is_late) {
+    Team team(2, "host");
+    ASSERT_TRUE(team.whole());
+    team.connect_all();
+    duofi::test::LogLines lines;
+    Communicator& survivor = team.rank(0);
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ASSERT_GT(child, 0);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    HostIdentity& dead = survivor.comm().processes[1];
+    dead = read_host_identity();
+    dead.pid = static_cast<std::uint32_t>(child);
+    std::jthread neighbour([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        survivor.abort();
+    });
+    const Status done = reduce(survivor, 1000);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, Errc::remote);
+    EXPECT_EQ(survivor.comm().lost_rank(), 1) << lines.dump();
+}
 
 TEST(AlarmOfUsers, an_abort_stays_with_its_rank) {
     Team team(2, "host");
