@@ -82,6 +82,30 @@ TEST_P(WriteClose, of_a_receiver_whose_sender_is_silent_keeps_the_memory) {
     EXPECT_TRUE(log->all().empty()) << log->dump();
 }
 
+// The provider still reads what it could not write yet; shm writes it all by itself.
+TEST_P(WriteClose, of_a_sender_keeps_the_memory_that_is_still_written) {
+    open();
+    constexpr int kMessages = 32;
+    Buffer out(*link.send.get(), kBytes), in(*link.recv.get(), kBytes);
+    for (int i = 0; i < kMessages; ++i) (void)receive_into(in, kBytes, 1);
+    b->poll();
+    {
+        const Silence silence(b->ofi());
+        for (int i = 0; i < kMessages; ++i) (void)send_from(out, kBytes, 1);
+        a->poll();
+        out.drop();
+        EXPECT_LE(link.send.close(), kCloseBound);
+        if (GetParam().provider == std::string_view("net")) {
+            EXPECT_EQ(a->ofi().domain().registrations(), 1u) << "it is still read";
+        }
+    }
+    const std::shared_ptr<ofi::Domain> domain = a->ofi().domain().shared_from_this();
+    EXPECT_LE(link.recv.close(), kCloseBound);
+    a.reset();
+    EXPECT_EQ(domain->registrations(), 0u);
+    EXPECT_TRUE(log->all().empty()) << log->dump();
+}
+
 // Whether the sender has said it by then or not.
 TEST_P(WriteClose, of_everything_behind_such_a_receiver_leaves_nothing) {
     open();
