@@ -243,6 +243,34 @@ DUOFI_RANK_BODY(rma_stopped_rank) {
     rank.barrier();
 }
 
+// What was asked of a stopped rank is half here when everything is closed and its memory goes; then the rank goes on.
+DUOFI_RANK_BODY(rma_close_while_gets_arrive) {
+    log_capture::expect_warn("");
+    constexpr std::size_t kLarge = 4 << 20;
+    const auto pids = rank.all_gather(::getpid());
+    const auto team = std::make_unique<RmaTeam>(rank, Rma::process());
+    auto window = std::make_unique<RmaMemory>(*team, 4 * kLarge);
+    rank.barrier();
+    if (rank.index == 0) {
+        std::vector<void*> requests;
+        for (std::size_t i = 0; i < 4; ++i)
+            requests.push_back(post_get(team->on(), copy(*window, i * kLarge, kLarge, *window, i * kLarge, 1)));
+        rma_wait(team->on(), requests[0]);
+        stop_process(pids[1]);
+        const ScopeExit resume([&] { ::kill(pids[1], SIGCONT); });
+        const Nanoseconds start = now_ns();
+        window.reset();
+        team->close();
+        require(now_ns() - start < kDeathLimit, "closing took {} ms", (now_ns() - start) / kMillisecond);
+    }
+    rank.barrier();
+    window.reset();
+    team->close();
+    rank.barrier();
+    RmaTeam next(rank, Rma::process());
+    exchange_all(rank, next);
+}
+
 class RmaDeadPeer : public OnProvider {
   protected:
     void run(const char* body, int killed) {
@@ -266,6 +294,10 @@ TEST_P(RmaDeadPeer, fails_a_registration) {
 }
 TEST_P(RmaDeadPeer, never_connects) {
     run("rma_rank_that_never_connects", -1);
+}
+TEST_P(RmaDeadPeer, is_stopped_while_the_others_close) {
+    GroupOptions options = rma_on_provider(GetParam(), 2);
+    for (int turn = 0; turn < (full_tier() ? 20 : 1); ++turn) run_group("rma_close_while_gets_arrive", options);
 }
 TEST_P(RmaDeadPeer, is_only_stopped) {
     GroupOptions options = rma_on_provider(GetParam(), 2);
