@@ -115,6 +115,7 @@ int conformance_main(int argc, char** argv, const std::map<std::string, std::str
     // Buffers of megabytes come and go; as mappings of their own each page would be cleared by the kernel each time.
     ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
     ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    ::mallopt(M_ARENA_MAX, 1);  // threads come and go as well
     if (const int code = run_rank_of_command_line(argc, argv); code >= 0) return code;
     if (!parse(argc, argv)) return 2;  // before parameters are evaluated
     testing::InitGoogleTest(&argc, argv);

@@ -1,6 +1,7 @@
 #include "tests/support/message_plan.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <map>
 #include <memory>
@@ -22,24 +23,26 @@ struct Slot {
 };
 using SlotPtr = std::unique_ptr<Slot>;
 
-// Buffers of one direction, made when first needed, used again.
+// Buffers of one direction, made when first needed, used again. Those of small messages are small: most of the time of the
+// bodies went into clearing megabytes.
 class SlotPool {
   public:
-    SlotPool(const Comm& comm, std::size_t bytes)
-        : comm_(comm), bytes_(std::max<std::size_t>(bytes, 1)) {}
-    SlotPtr take() {
-        if (free_.empty()) return std::make_unique<Slot>(comm_, bytes_, made_++ % 8);
-        SlotPtr slot = std::move(free_.front());
-        free_.pop_front();
+    explicit SlotPool(const Comm& comm) : comm_(comm) {}
+    SlotPtr take(std::size_t bytes) {
+        const std::size_t room = std::bit_ceil(std::max(bytes, kSmallest));
+        std::deque<SlotPtr>& free = free_[room];
+        if (free.empty()) return std::make_unique<Slot>(comm_, room, made_++ % 8);
+        SlotPtr slot = std::move(free.front());
+        free.pop_front();
         return slot;
     }
-    void give(SlotPtr slot) { free_.push_back(std::move(slot)); }
+    void give(SlotPtr slot) { free_[slot->buffer.size()].push_back(std::move(slot)); }
 
   private:
+    static constexpr std::size_t kSmallest = 4096;
     const Comm& comm_;
-    std::size_t bytes_;
     std::size_t made_ = 0;
-    std::deque<SlotPtr> free_;
+    std::map<std::size_t, std::deque<SlotPtr>> free_;
 };
 
 struct Pending {
@@ -47,15 +50,6 @@ struct Pending {
     std::size_t first = 0;  // index of the send, or of the first part
     std::vector<SlotPtr> slots;
 };
-
-std::size_t largest(const Plan& plan) {
-    int most = 0;
-    for (const SendSpec& send : plan.sends) most = std::max(most, send.bytes);
-    for (const RecvSpec& recv : plan.recvs) {
-        for (const PartSpec& part : recv) most = std::max(most, part.bytes);
-    }
-    return static_cast<std::size_t>(most);
-}
 
 class PlanRun {
   public:
@@ -66,8 +60,8 @@ class PlanRun {
           plan_(plan),
           from_(from),
           match_(match_plan(plan)),
-          send_slots_(send, largest(plan)),
-          recv_slots_(recv, largest(plan)),
+          send_slots_(send),
+          recv_slots_(recv),
           random_(
               static_cast<std::uint32_t>(plan.seed * 31 + static_cast<std::uint64_t>(rank.index))) {
         for (const RecvSpec& spec : plan_.recvs)
@@ -87,6 +81,7 @@ class PlanRun {
             moved = (coin() && offer_send()) || moved;
             moved = test_some() || moved;
             if (moved) {
+                moved_on();
                 idle = Deadline(kStepPatience);
                 continue;
             }
@@ -117,7 +112,7 @@ class PlanRun {
             return false;
         }
         if (!waiting_send_) {
-            waiting_send_ = send_slots_.take();
+            waiting_send_ = send_slots_.take(static_cast<std::size_t>(plan_.sends[next_send_].bytes));
             fill_pattern(waiting_send_->buffer.data(),
                          static_cast<std::size_t>(plan_.sends[next_send_].bytes),
                          seed(rank_.index, next_send_));
@@ -140,7 +135,7 @@ class PlanRun {
         Pending pending{nullptr, next_part_, {}};
         std::vector<Part> parts;
         for (const PartSpec& part : spec) {
-            SlotPtr slot = recv_slots_.take();
+            SlotPtr slot = recv_slots_.take(static_cast<std::size_t>(part.bytes));
             slot->buffer.poison(static_cast<std::size_t>(part.bytes));
             parts.push_back(part_for(*slot, part.bytes, part.tag));
             pending.slots.push_back(std::move(slot));

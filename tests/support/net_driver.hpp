@@ -24,8 +24,10 @@ inline constexpr Nanoseconds kCloseLimit = patience(kSecond);
 /// Throws TestFailure naming `what` unless `result` is success.
 void expect_success(ncclResult_t result, const char* what);
 
-/// Gives the processor away between two polls.
+/// Gives the processor away between two polls, for longer the more of them found nothing.
 void relax();
+/// A poll found something.
+void moved_on();
 
 class Net {
   public:

@@ -223,6 +223,7 @@ bool rma_test(const RmaStream& on, void* request) {
     int done = kUntouched;
     expect_success((*on.rma)->test(on.coll, request, &done), "test");
     require(done == 0 || done == 1, "test wrote done = {:#x}", static_cast<unsigned>(done));
+    if (done == 1) moved_on();
     return done == 1;
 }
 
