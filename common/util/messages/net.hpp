@@ -15,7 +15,7 @@ inline constexpr char kBadComm[] = "NET/OFI {}: the comm is closed or not of thi
 inline constexpr char kStaleRequest[] =
     "NET/OFI test: the request is not outstanding (tested after done, or its comm is closed)";
 inline constexpr char kBadHandle[] =
-    "NET/OFI connect: the handle is {} (expected: 128 bytes filled by listen of the same provider and version)";
+    "NET/OFI connect: the handle is {} (expected: what listen of the same provider and version has written)";
 inline constexpr char kBadGroup[] = "NET/OFI {}: n={} (accepted: 1..{}, with data, sizes and tags)";
 inline constexpr char kBadSize[] = "NET/OFI {}: size={} (accepted: {})";
 inline constexpr char kBadMemoryType[] =
