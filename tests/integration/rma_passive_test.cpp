@@ -1,6 +1,7 @@
 // Targets that sleep outside of the plugin: rma contract 3.1, T-6, E-4, architecture 4.7, user
 // report A16. How soon a put with signal is applied, and what waiting for it costs.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -82,7 +83,7 @@ DUOFI_RANK_BODY(signals_to_a_sleeping_rank) {
             while (page.load() != static_cast<std::uint64_t>(i) + 1) {
                 if (!done) done = rma_test(team.on(), request);
                 require(!deadline.passed(), "signal {} does not show", i);
-                relax();  // as the callers' proxies do: the woken thread may sit on this core
+                ::sched_yield();  // as the callers' proxies do: the woken thread may sit on this core
             }
             took.push_back(now_ns() - start);
             if (!done) rma_wait(team.on(), request);
