@@ -58,7 +58,6 @@ bool FabricRecvComm::wanted(int tag, std::uint32_t index) noexcept {
 
 // As many of the first as the path takes and as fit into `room` bytes.
 std::size_t FabricRecvComm::prepare_some(std::size_t room) noexcept {
-    prepared_.clear();
     std::size_t bytes = 0;
     for (RecvEntry* entry : announcing_) {
         Announcement a;
@@ -74,18 +73,21 @@ std::size_t FabricRecvComm::prepare_some(std::size_t room) noexcept {
 }
 
 void FabricRecvComm::write_announcements() noexcept {
-    while (!announcing_.empty()) {
-        const std::size_t bytes = prepare_some(ofi_.max_message_payload(*peer_));
-        if (bytes == 0) return;
+    for (;;) {
+        if (prepared_.empty()) {
+            prepared_bytes_ = prepare_some(ofi_.max_message_payload(*peer_));
+            if (prepared_.empty()) return;
+            announcing_.erase(announcing_.begin(), announcing_.begin() + static_cast<std::ptrdiff_t>(prepared_.size()));
+        }
         ofi::MessageHeader header = header_for(ofi::MessageKind::net_announce);
-        header.length = static_cast<std::uint32_t>(bytes);
+        header.length = static_cast<std::uint32_t>(prepared_bytes_);
         std::byte* place = ofi_.reserve(*peer_, header, false);
+        if (place == nullptr) return;  // no packet can be had: they stay prepared for the next flush
         for (const Announcement& a : prepared_) {
-            if (place == nullptr) break;
             std::memcpy(place, &a, a.bytes());
             place += a.bytes();
         }
-        announcing_.erase(announcing_.begin(), announcing_.begin() + static_cast<std::ptrdiff_t>(prepared_.size()));
+        prepared_.clear();
     }
 }
 
@@ -100,7 +102,7 @@ void FabricRecvComm::flush() noexcept {
     if (stage_ != Stage::open) return;
     write_announcements();
     write_credit();
-    if (!announcing_.empty()) ofi_.mark_dirty(*peer_, *this);  // there was no room
+    if (!announcing_.empty() || !prepared_.empty()) ofi_.mark_dirty(*peer_, *this);  // there was no room
 }
 
 void FabricRecvComm::operation_posted(RecvEntry& entry) noexcept {

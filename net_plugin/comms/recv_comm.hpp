@@ -132,7 +132,8 @@ class FabricRecvComm : public RecvComm,
     std::vector<RecvEntry*> announcing_;  ///< to be posted and told to the sender
     std::vector<Unexpected> unexpected_;
     std::vector<Want> wants_;
-    std::vector<Announcement> prepared_;  ///< those of one message
+    std::vector<Announcement> prepared_;  ///< those of one message that has not left
+    std::size_t prepared_bytes_ = 0;
     std::uint32_t at_provider_ = 0;
     std::unique_ptr<LargeReceives> large_;
     OneSided one_sided_;

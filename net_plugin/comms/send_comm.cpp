@@ -95,7 +95,10 @@ void FabricSendComm::start_large(SendRequest& request) noexcept {
     Announcement announcement;
     if (take_announcement(request.tag, request.index, announcement)) {
         announced(request, announcement);
-        if (ready_.head() == &request) flush();
+        if (ready_.head() == &request) {
+            ofi_.forget_dirty(*peer_, *this);  // or what flush() sends would call it again
+            flush();
+        }
     } else {
         unannounced_.push(&request);
         const Nanoseconds now = now_ns();
@@ -245,7 +248,7 @@ void FabricSendComm::on_announcements(const ofi::Message& message) noexcept {
         if (a.size != 0 && a.targets != rails) {
             log::warn(log::net, messages::kProtocolViolation, ofi_.domain().device().name, ofi_.peer_text(*peer_),
                       "a receive is announced for other rails");
-            stage_ = Stage::lost;
+            if (stage_ != Stage::refused) stage_ = Stage::lost;
             return;
         }
         if (SendRequest* request = unannounced_.take(a.tag, a.index)) {
@@ -264,7 +267,8 @@ void FabricSendComm::on_credit(std::uint64_t consumed) noexcept {
 }
 
 void FabricSendComm::on_remote_close() noexcept {
-    if (stage_ == Stage::connected) stage_ = Stage::closed_by_peer;
+    // Also while other rails are still being reached: the next look finds a comm that is up and closed.
+    if (stage_ == Stage::connected || stage_ == Stage::asking) stage_ = Stage::closed_by_peer;
     fail_unsent();
     one_sided_.peer_closed();
     answer_owed_ = endpoint_.data_path() == ofi::DataPath::written;

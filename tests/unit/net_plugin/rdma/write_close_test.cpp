@@ -141,6 +141,31 @@ TEST_P(WriteClose, of_the_receiver_fails_only_what_had_not_left) {
     EXPECT_FALSE(link.send->isend(out.bytes.data(), 1, 1, out.memory()));
 }
 
+// The receiver closes as soon as it is there, while the sender still reaches for the other rails.
+TEST_P(WriteClose, of_a_receiver_right_behind_the_connection_is_told) {
+    for (int turn = 0; turn < 5; ++turn) {
+        a.emplace(rails_of(GetParam()));
+        b.emplace(rails_of(GetParam()));
+        Listener listener = listen_on(*b);
+        FabricEndpoint& endpoint = a->take();
+        SendComm* attempt = nullptr;
+        bool closed = false;
+        until("a connection", [&] {
+            const auto step = endpoint.connect(listener.handle, attempt);
+            if (step) attempt = step->comm;
+            if (!closed) {
+                Owned<RecvComm> received = accept_one(*listener.comm.get());
+                closed = received.get() != nullptr;
+            }
+            return closed && step && step->ready;
+        });
+        Owned<SendComm> sender(attempt);
+        Buffer out(*sender.get(), kBytes);
+        const auto sent = sender->isend(out.bytes.data(), kBytes, 1, out.memory());
+        EXPECT_TRUE(!sent || *sent == nullptr || finish(*sent).result == ncclRemoteError) << turn;
+    }
+}
+
 // The last of many writes may be behind the sender's close.
 TEST_P(WriteClose, of_the_sender_does_not_overtake_its_writes) {
     open();
