@@ -162,7 +162,7 @@ Status Operations::end(KernelResult result, const char* place) {
     communicator_.abort();
     if (result == KernelResult::aborted) {
         // Further on, to ranks behind this one: what ended it may have come over the network, which they do not see.
-        note_lost_rank(communicator_.comm());
+        note_lost_rank(communicator_.comm(), communicator_.alarm());
         const int own = communicator_.comm().rank, lost = communicator_.comm().lost_rank();
         const int failed = communicator_.alarm();
         communicator_.raise_alarm(failed >= 0 ? failed : lost >= 0 ? lost : own);

@@ -16,19 +16,21 @@ constexpr Nanoseconds kTellTime = 1 * kSecond;
 
 /// Evidence about a rank of this node is better than what the exchange believes: when its serving
 /// rank has left, it takes that one for lost.
-int first_lost_rank(const ncclComm& comm) {
+int first_lost_rank(const ncclComm& comm, int suspect) {
     const int believed = comm.bootstrap->lost_rank();
     if (comm.processes.empty()) return believed;
     const HostIdentity& self = comm.processes[static_cast<std::size_t>(comm.rank)];
+    const auto gone = [&](int peer) { return process_gone(comm.processes[static_cast<std::size_t>(peer)], self); };
+    if (comm.known(suspect) && gone(suspect)) return suspect;
     for (int peer = 0; peer < comm.n_ranks; ++peer)
-        if (process_gone(comm.processes[static_cast<std::size_t>(peer)], self)) return peer;
+        if (gone(peer)) return peer;
     if (!comm.known(believed)) return -1;
     const HostIdentity& other = comm.processes[static_cast<std::size_t>(believed)];
     return same_kernel_and_pid_namespace(other, self) ? -1 : believed;
 }
 
 tl::unexpected<Error> failed(ncclComm& comm, int peer, const char* name, const Error& error) {
-    if (error.code == Errc::remote) note_lost_rank(comm);
+    if (error.code == Errc::remote) note_lost_rank(comm, -1);
     const int dead = comm.aborted() ? comm.lost_rank() : -1;
     if (dead >= 0)
         log::warn(kSetupLog, messages::kP2pPeerGone, comm.rank, dead,
@@ -55,9 +57,9 @@ Result<Message> next_message(ncclComm& comm, int peer, const char* name) {
 
 }  // namespace
 
-void note_lost_rank(ncclComm& comm) {
+void note_lost_rank(ncclComm& comm, int suspect) {
     if (comm.lost_rank() >= 0) return;
-    const int lost = first_lost_rank(comm);
+    const int lost = first_lost_rank(comm, suspect);
     std::int32_t nobody = -1;
     if (lost >= 0) std::atomic_ref(comm.dead_rank).compare_exchange_strong(nobody, lost);
 }

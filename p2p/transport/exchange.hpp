@@ -22,9 +22,9 @@ namespace duofi::p2p {
 [[nodiscard]] Result<Message> receive_message(ncclComm& comm, int peer, MessageType type,
                                               const char* name);
 
-/// Notes in comm.dead_rank a rank whose process is gone, unless one is noted. Who hears of a failure from its neighbours may hear
-/// it before its own watch does.
-void note_lost_rank(ncclComm& comm);
+/// Notes in comm.dead_rank a rank whose process is gone, unless one is noted: `suspect` if it is one of those (others may have left
+/// because of it). Who hears of a failure from its neighbours may hear it before its own watch does.
+void note_lost_rank(ncclComm& comm, int suspect);
 
 /// Tells a rank that waits for this one that it waits in vain; takes a second at most.
 [[nodiscard]] Status tell_failure(ncclComm& comm, int peer, ncclResult_t reason, const char* name);

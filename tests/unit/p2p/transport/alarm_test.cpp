@@ -75,6 +75,15 @@ INSTANTIATE_TEST_SUITE_P(Modes, Alarm,
                                     (std::get<1>(one.param) ? "_read" : "_write");
                          });
 
+HostIdentity dead_process() {
+    HostIdentity dead = read_host_identity();
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+    dead.pid = static_cast<std::uint32_t>(child);
+    return dead;
+}
+
 // The neighbour's alarm may come before this rank's own watch has seen the process end.
 TEST(AlarmOfDeaths, names_the_dead_rank_though_its_watch_is_late) {
     Team team(2, "host");
@@ -82,13 +91,7 @@ TEST(AlarmOfDeaths, names_the_dead_rank_though_its_watch_is_late) {
     team.connect_all();
     duofi::test::LogLines lines;
     Communicator& survivor = team.rank(0);
-    const pid_t child = ::fork();
-    if (child == 0) ::_exit(0);
-    ASSERT_GT(child, 0);
-    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-    HostIdentity& dead = survivor.comm().processes[1];
-    dead = read_host_identity();
-    dead.pid = static_cast<std::uint32_t>(child);
+    survivor.comm().processes[1] = dead_process();
     std::jthread neighbour([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         survivor.abort();
@@ -96,6 +99,19 @@ TEST(AlarmOfDeaths, names_the_dead_rank_though_its_watch_is_late) {
     const Status done = reduce(survivor, 1000);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, Errc::remote);
+    EXPECT_EQ(survivor.comm().lost_rank(), 1) << lines.dump();
+}
+
+// Rank 0 has left because of the one that died first.
+TEST(AlarmOfDeaths, names_the_one_that_the_alarm_is_about) {
+    Team team(3, "host");
+    ASSERT_TRUE(team.whole());
+    team.connect_all();
+    duofi::test::LogLines lines;
+    Communicator& survivor = team.rank(2);
+    for (const std::size_t gone : {std::size_t{0}, std::size_t{1}}) survivor.comm().processes[gone] = dead_process();
+    team.rank(0).raise_alarm(1);
+    EXPECT_FALSE(reduce(survivor, 1000));
     EXPECT_EQ(survivor.comm().lost_rank(), 1) << lines.dump();
 }
 
