@@ -1,5 +1,6 @@
 // Is the other side still there? Death needs evidence (architecture 4.8): a process of this node that is
 // gone, a message that cannot be posted any more, an error completion; silence only if the user says so.
+#include <algorithm>
 #include <cstring>
 
 #include "common/ofi/endpoint.hpp"
@@ -12,6 +13,7 @@ constexpr Nanoseconds kProcessInterval = 300 * kMillisecond;  // three system ca
 constexpr Nanoseconds kExitGrace = 150 * kMillisecond;  // what it sent before it died still arrives
 constexpr Nanoseconds kSilenceBeforeProbe = kSecond;
 constexpr Nanoseconds kProbeInterval = kSecond;
+constexpr Nanoseconds kShortestTimeout = 3 * kSecond;  // one that is asked whether it lives has time to answer
 constexpr Nanoseconds kUnreachable = 4 * kSecond;
 constexpr Nanoseconds kDepartedGrace = kSecond;
 
@@ -80,7 +82,7 @@ void Endpoint::watch_silence(Peer& peer, Nanoseconds now) noexcept {
         watch_blocked(peer, now);
     if (peer.lost) return;
     const auto timeout = static_cast<Nanoseconds>(domain_->settings().peer_timeout_s * kSecond);
-    if (peer.established && timeout > 0 && silent >= timeout) {
+    if (peer.established && timeout > 0 && silent >= std::max(timeout, kShortestTimeout)) {
         lose_peer(peer, "silent longer than DUOFI_PEER_TIMEOUT");
         return;
     }
