@@ -16,7 +16,8 @@ endif()
 add_library(duofi_flags INTERFACE)
 target_include_directories(duofi_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_options(duofi_flags INTERFACE
-  -Wall -Wextra $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffunction-sections -fdata-sections
+  -Wall -Wextra -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=  # lines of the log name files of the project
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffunction-sections -fdata-sections
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 # Files of one target compiled together (CMAKE_UNITY_BUILD) see each other's unnamed namespaces.
 target_compile_options(duofi_flags INTERFACE
