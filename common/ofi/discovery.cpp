@@ -184,7 +184,8 @@ void log_choice(const DeviceList& list, const Selection& selection, const Select
     for (const DeviceInfo& device : list.devices)
         log::info(kWhere, messages::kDeviceKept, device.name, device.domain_name, device.address,
                   device.speed_mbps, device.pci_path.value_or("none"));
-    if (selection.loopback_only) log::info(kWhere, messages::kLoopbackOnly);
+    if (selection.loopback_only)
+        rules.interfaces.of_user() ? log::warn(kWhere, messages::kLoopbackOnly) : log::info(kWhere, messages::kLoopbackOnly);
     if (selection.default_list_overruled)
         log::info(kWhere, messages::kDefaultListOverruled, rules.interfaces.describe());
     log_refusals(list.refusals, list.provider, false);

@@ -85,7 +85,11 @@ std::string InterfaceFilter::reason(std::string_view interface, bool loopback) c
 }
 
 std::string InterfaceFilter::describe() const {
-    if (!include_.empty()) return fmt::format("FI_TCP_IFACE/FI_NET_IFACE={}", include_.text());
+    if (!include_.empty()) {
+        std::string names = include_.text();
+        if (names.front() == '=') names.erase(0, 1);  // the variables always give whole names
+        return "FI_TCP_IFACE/FI_NET_IFACE=" + names;
+    }
     return fmt::format("OFI_NCCL_EXCLUDE_TCP_IF={}{}", exclude_.text(),
                        default_list_ ? " (default)" : "");
 }

@@ -52,6 +52,8 @@ class InterfaceFilter {
     [[nodiscard]] bool named(std::string_view interface) const noexcept;
     /// Why `judge` did not say `use`, with the variable to change.
     [[nodiscard]] std::string reason(std::string_view interface, bool loopback) const;
+    /// Is a list of the user's own in force?
+    [[nodiscard]] bool of_user() const noexcept { return !default_list_ || !include_.empty(); }
     /// The filter in force as `variable=value` (A21).
     [[nodiscard]] std::string describe() const;
 

@@ -116,7 +116,7 @@ void report_unknown(const std::vector<std::string>& present_names) {
         if (nearest.empty())
             log::info(log::env, messages::kSettingUnknownAlone, shown(name));
         else
-            log::info(log::env, messages::kSettingUnknown, shown(name), nearest);
+            log::warn(log::env, messages::kSettingUnknown, shown(name), nearest);
     }
 }
 

@@ -148,7 +148,7 @@ std::string accepted_text(const SettingDescriptor& row) {
         case SettingForm::choice:
             return joined(row.choices);
         case SettingForm::interfaces:
-            return "comma list of interface names or their beginnings; ^ in front: all but these, "
+            return "comma list of interface names or their beginnings; ^ in front changes nothing, "
                    "= in front: whole names";
         case SettingForm::provider:
             return "name of a libfabric provider";

@@ -40,7 +40,7 @@ void add_info(CLI::App& app, InfoOptions& options) {
     CLI::App* sub =
         app.add_subcommand("info", "build, libraries, settings, devices, plugin tables");
     label(sub->add_option("plugin", options.plugin, "plugin to look at: short name or path"),
-          "NAME");
+          "NAME (default NCCL_NET_PLUGIN, else duofi)");
     sub->add_flag("--settings", options.settings_only, "only the settings, all of them");
     sub->add_flag("--json", options.json, "one JSON object");
     sub->footer(kExitCodes);

@@ -144,7 +144,7 @@ void read_settings(InfoReport& report, Settings& settings) {
     if (loaded)
         settings = *loaded;
     else
-        report.settings_error = describe(loaded.error()) + "; defaults are shown";
+        report.settings_error = describe(loaded.error()) + "; the lines on stderr name the variable and what it accepts; defaults are shown";
     std::string text;
     report.settings = setting_rows(settings, [&text](const char* name) -> const char* {
         const auto value = environment_value(name);
@@ -166,7 +166,8 @@ InfoReport collect(const InfoOptions& options) {
         report.discovered = std::move(*list);
     else
         report.discovery_error = describe(list.error());
-    report.plugin = plugin_facts(options.plugin);
+    report.plugin = plugin_facts(!options.plugin.empty() ? options.plugin
+                                                         : environment_value("NCCL_NET_PLUGIN").value_or(kDefaultPlugin));
     report.libraries.libfabric_file = mapped_library("libfabric.so");
     report.libraries.hwloc_file = mapped_library("libhwloc.so");
     report.fingerprint = fingerprint(report);

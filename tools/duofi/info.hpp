@@ -7,7 +7,7 @@
 namespace duofi::tool {
 
 struct InfoOptions {
-    std::string plugin = "duofi";  ///< short name or path of the plugin file to look at
+    std::string plugin;  ///< short name or path of the plugin file to look at; empty: NCCL_NET_PLUGIN, else "duofi"
     bool settings_only = false;
     bool json = false;
 };

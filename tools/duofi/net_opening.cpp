@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -69,7 +70,36 @@ void take_line(const loader::PluginLine& line) {
 }
 
 std::string of_result(const char* call, ncclResult_t result) {
-    return fmt::format("{} of the plugin returned {}", call, static_cast<int>(result));
+    constexpr std::array<const char*, 8> kNames{"ncclSuccess",         "ncclUnhandledCudaError", "ncclSystemError",
+                                                "ncclInternalError",   "ncclInvalidArgument",    "ncclInvalidUsage",
+                                                "ncclRemoteError",     "ncclInProgress"};
+    const auto code = static_cast<std::size_t>(result);
+    return fmt::format("{} of the plugin returned {} ({})", call, code < kNames.size() ? kNames[code] : "no result code",
+                       static_cast<int>(result));
+}
+
+/// The plugin prepares only what NCCL_DEBUG asks for, and says what it has chosen at level INFO.
+class Talkative {
+  public:
+    Talkative() { ::setenv("NCCL_DEBUG", level_of_user() == NCCL_LOG_TRACE ? "TRACE" : "INFO", 1); }
+    ~Talkative() {
+        if (before_)
+            ::setenv("NCCL_DEBUG", before_->c_str(), 1);
+        else
+            ::unsetenv("NCCL_DEBUG");
+    }
+    Talkative(const Talkative&) = delete;
+    Talkative& operator=(const Talkative&) = delete;
+
+  private:
+    std::optional<std::string> before_ = environment_value("NCCL_DEBUG");
+};
+
+std::string not_opened(const loader::NetRequest& request, const Error& error) {
+    std::string text = fmt::format("no net plugin \"{}\" could be opened ({})", request.plugin.value_or(""), describe(error));
+    if (request.plugin == "none") return text + "; NCCL_NET_PLUGIN=none asks for none";
+    if (!request.net.empty()) return text + fmt::format("; NCCL_NET={} asks for a network of that name", request.net);
+    return text + "; is its folder in LD_LIBRARY_PATH? NCCL_DEBUG=INFO shows where it was looked for";
 }
 
 }  // namespace
@@ -91,19 +121,16 @@ void route_logs() {
 Outcome<OpenNet> open_and_init(const std::optional<std::string>& plugin) {
     loader::NetRequest request = loader::NetRequest::from_environment();
     if (plugin) request.plugin = plugin;
+    const Talkative talkative;
     auto opened = loader::open_net(request, loader::host_line);
-    if (!opened)
-        return failed(
-            fmt::format("no net plugin \"{}\" could be opened ({}); is its folder in "
-                        "LD_LIBRARY_PATH?",
-                        request.plugin.value_or(""), describe(opened.error())));
+    if (!opened) return failed(not_opened(request, opened.error()));
     OpenNet net{std::move(*opened), nullptr, 0, {}, {}, {}};
     net.table = net.plugin.v6();
     if (!net.table)
         net.table = static_cast<const ncclNet_v6_t*>(net.plugin.symbol("ncclNetPlugin_v6"));
     if (!net.table) return failed(net.plugin.library_path() + " exports no ncclNetPlugin_v6");
     if (const ncclResult_t rc = net.table->init(loader::host_logger()); rc != ncclSuccess)
-        return failed(of_result("init", rc) + " (NCCL_DEBUG=INFO shows why)");
+        return failed(of_result("init", rc) + "; warnings above, or NCCL_DEBUG=INFO, show why");
     if (const ncclResult_t rc = net.table->devices(&net.devices); rc != ncclSuccess)
         return failed(of_result("devices", rc));
     const std::lock_guard lock(heard().mutex);

@@ -15,7 +15,7 @@ inline constexpr char kBadComm[] = "NET/OFI {}: the comm is closed or not of thi
 inline constexpr char kStaleRequest[] =
     "NET/OFI test: the request is not outstanding (tested after done, or its comm is closed)";
 inline constexpr char kBadHandle[] =
-    "NET/OFI connect: the handle is {} (expected: what listen of the same provider and version has written)";
+    "NET/OFI connect: the handle is {} (expected: what listen of the same provider and version has written; DUOFI_OFI_PROVIDER and FI_PROVIDER must be the same on all ranks)";
 inline constexpr char kBadGroup[] = "NET/OFI {}: n={} (accepted: 1..{}, with data, sizes and tags)";
 inline constexpr char kBadSize[] = "NET/OFI {}: size={} (accepted: {})";
 inline constexpr char kBadMemoryType[] =

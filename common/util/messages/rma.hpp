@@ -15,7 +15,7 @@ inline constexpr char kRmaNullArgument[] = "RMA/OFI {}: argument {} is NULL";
 inline constexpr char kRmaBadDevice[] = "RMA/OFI {}: device {} (accepted: 0..{})";
 inline constexpr char kRmaBadRanks[] = "RMA/OFI connect: nranks={} rank={} (accepted: nranks 1..{}, rank below it)";
 inline constexpr char kRmaBadHandle[] =
-    "RMA/OFI connect: the handle of rank {} is {} (expected: what listen of the same provider and version has written)";
+    "RMA/OFI connect: the handle of rank {} is {} (expected: what listen of the same provider and version has written; DUOFI_OFI_PROVIDER and FI_PROVIDER must be the same on all ranks)";
 inline constexpr char kRmaListenerUsed[] = "RMA/OFI connect: the listen comm has served a connect already";
 inline constexpr char kRmaStranger[] =
     "RMA/OFI connect: rank {} introduced itself at rank {} of {}, but its handle was not given";

@@ -75,7 +75,7 @@ TEST(InterfaceFilter, DescribesItself) {
     EXPECT_EQ(InterfaceFilter().describe(),
               "OFI_NCCL_EXCLUDE_TCP_IF=docker,br-,virbr,veth,cni,tailscale (default)");
     EXPECT_EQ(InterfaceFilter{std::string("^=a,b")}.describe(), "OFI_NCCL_EXCLUDE_TCP_IF==a,=b");
-    EXPECT_EQ(InterfaceFilter(std::nullopt, "=eth1").describe(), "FI_TCP_IFACE/FI_NET_IFACE==eth1");
+    EXPECT_EQ(InterfaceFilter(std::nullopt, "=eth1").describe(), "FI_TCP_IFACE/FI_NET_IFACE=eth1");
 }
 
 }  // namespace

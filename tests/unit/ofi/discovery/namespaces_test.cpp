@@ -135,7 +135,7 @@ TEST(Namespaces, A3TheInterfaceOfTheProvidersVariableCountsForEveryTcpProvider) 
     const ScopedEnv mistyped("FI_TCP_IFACE", "nosuch");
     DISCOVER(reports, setup, Settings{}, 1);
     EXPECT_EQ(lines_of(reports[0], "error"), Names{"no_data 61"}) << reports[0];
-    EXPECT_TRUE(has_line(reports[0], "info", "FI_TCP_IFACE/FI_NET_IFACE==nosuch")) << reports[0];
+    EXPECT_TRUE(has_line(reports[0], "info", "FI_TCP_IFACE/FI_NET_IFACE=nosuch")) << reports[0];
 }
 
 }  // namespace
