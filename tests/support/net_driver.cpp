@@ -17,6 +17,8 @@ namespace {
 
 constexpr int kUntouched = 0x5A5A5A5A;
 
+thread_local unsigned fruitless = 0;  // polls in a row
+
 // What a caller may leave in a request word: NULL, the optional-completion mark, an old pointer.
 void* garbage_request() {
     static std::atomic<unsigned> turn{0};
@@ -49,10 +51,6 @@ const char* result_name(ncclResult_t result) {
 
 void expect_success(ncclResult_t result, const char* what) {
     require(result == ncclSuccess, "{} gave {}", what, result_name(result));
-}
-
-namespace {
-thread_local unsigned fruitless = 0;
 }
 
 // Ranks that wait leave the cores to those that work: a group has more of them than the machine has cores.

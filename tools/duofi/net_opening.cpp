@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 
 #include "common/loader/host_logger.hpp"
+#include "common/loader/net_client.hpp"
 #include "common/util/log.hpp"
 #include "common/util/parse.hpp"
 #include "common/util/settings.hpp"
@@ -69,13 +69,8 @@ void take_line(const loader::PluginLine& line) {
     if (line.level <= heard().level) fmt::print(stderr, "{}\n", loader::as_host_line(line));
 }
 
-std::string of_result(const char* call, ncclResult_t result) {
-    constexpr std::array<const char*, 8> kNames{"ncclSuccess",         "ncclUnhandledCudaError", "ncclSystemError",
-                                                "ncclInternalError",   "ncclInvalidArgument",    "ncclInvalidUsage",
-                                                "ncclRemoteError",     "ncclInProgress"};
-    const auto code = static_cast<std::size_t>(result);
-    return fmt::format("{} of the plugin returned {} ({})", call, code < kNames.size() ? kNames[code] : "no result code",
-                       static_cast<int>(result));
+Outcome<OpenNet> call_failed(const char* call, ncclResult_t result, const char* hint = "") {
+    return failed(loader::to_string({result, false, call}) + hint);
 }
 
 /// The plugin prepares only what NCCL_DEBUG asks for, and says what it has chosen at level INFO.
@@ -130,9 +125,9 @@ Outcome<OpenNet> open_and_init(const std::optional<std::string>& plugin) {
         net.table = static_cast<const ncclNet_v6_t*>(net.plugin.symbol("ncclNetPlugin_v6"));
     if (!net.table) return failed(net.plugin.library_path() + " exports no ncclNetPlugin_v6");
     if (const ncclResult_t rc = net.table->init(loader::host_logger()); rc != ncclSuccess)
-        return failed(of_result("init", rc) + "; warnings above, or NCCL_DEBUG=INFO, show why");
+        return call_failed("init of the plugin", rc, "; warnings above, or NCCL_DEBUG=INFO, show why");
     if (const ncclResult_t rc = net.table->devices(&net.devices); rc != ncclSuccess)
-        return failed(of_result("devices", rc));
+        return call_failed("devices of the plugin", rc);
     const std::lock_guard lock(heard().mutex);
     net.provider = heard().provider;
     net.protocol = heard().protocol;

@@ -75,6 +75,17 @@ INSTANTIATE_TEST_SUITE_P(Modes, Alarm,
                                     (std::get<1>(one.param) ? "_read" : "_write");
                          });
 
+class AlarmOfDeaths : public testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(team.whole());
+        team.connect_all();
+    }
+    Team team{3, "host"};
+    Communicator& survivor = team.rank(2);
+    duofi::test::LogLines lines;
+};
+
 HostIdentity dead_process() {
     HostIdentity dead = read_host_identity();
     const pid_t child = ::fork();
@@ -85,12 +96,7 @@ HostIdentity dead_process() {
 }
 
 // The neighbour's alarm may come before this rank's own watch has seen the process end.
-TEST(AlarmOfDeaths, names_the_dead_rank_though_its_watch_is_late) {
-    Team team(2, "host");
-    ASSERT_TRUE(team.whole());
-    team.connect_all();
-    duofi::test::LogLines lines;
-    Communicator& survivor = team.rank(0);
+TEST_F(AlarmOfDeaths, names_the_dead_rank_though_its_watch_is_late) {
     survivor.comm().processes[1] = dead_process();
     std::jthread neighbour([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -103,12 +109,7 @@ TEST(AlarmOfDeaths, names_the_dead_rank_though_its_watch_is_late) {
 }
 
 // Rank 0 has left because of the one that died first.
-TEST(AlarmOfDeaths, names_the_one_that_the_alarm_is_about) {
-    Team team(3, "host");
-    ASSERT_TRUE(team.whole());
-    team.connect_all();
-    duofi::test::LogLines lines;
-    Communicator& survivor = team.rank(2);
+TEST_F(AlarmOfDeaths, names_the_one_that_the_alarm_is_about) {
     for (const std::size_t gone : {std::size_t{0}, std::size_t{1}}) survivor.comm().processes[gone] = dead_process();
     team.rank(0).raise_alarm(1);
     EXPECT_FALSE(reduce(survivor, 1000));
